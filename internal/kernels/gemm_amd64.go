@@ -1,0 +1,7 @@
+//go:build amd64 && !purego
+
+package kernels
+
+func (c *CPU) gemmKernel(m, n, k int, a, b matrix, dst []float32, ldd int, acc bool) {
+	c.gemmGeneric(m, n, k, a, b, dst, ldd, acc)
+}
