@@ -1,0 +1,69 @@
+package metrics
+
+import "math"
+
+// A score is what one example adds to a Stat.
+type score struct {
+	class      int     // argmax of p̄
+	confidence float64 // max of p̄
+	logp       float64 // log p̄ʸ
+	brier      float64 // not finite exactly if a probability is not
+	entropy    float64 // H[p̄]
+	mi         float64 // H[p̄] − meanₘ H[pₘ]
+}
+
+// single scores the log-probabilities of the only member, logp [classes], for label y. Without a mean there is no
+// logarithm to take.
+func single(logp []float32, y int) score {
+	e := score{confidence: -1, logp: float64(logp[y])}
+	for c, l := range logp {
+		lp := float64(l)
+		p := math.Exp(lp)
+		if p > 0 { // 0·log 0 = 0
+			e.entropy -= p * lp
+		}
+		if p > e.confidence {
+			e.class, e.confidence = c, p
+		}
+		if c == y {
+			p--
+		}
+		e.brier += p * p
+	}
+	return e
+}
+
+// mixture scores the mean of the members' probabilities for label y. The row of member m is logp[m·stride:][:classes].
+//
+// The probabilities are summed in float64 without first taking out their maximum: none is above 1, and what underflows
+// is below 1e-323, where the floor of the NLL and p·log p = 0 hide it.
+func mixture(logp []float32, members, stride, classes, y int) score {
+	e := score{confidence: -1}
+	scale := 1 / float64(members)
+	for c := range classes {
+		var sum, plogp float64 // over members: Σ pₘ, Σ pₘ·log pₘ
+		for at := c; at < members*stride; at += stride {
+			lp := float64(logp[at])
+			p := math.Exp(lp)
+			sum += p
+			if p > 0 {
+				plogp += p * lp
+			}
+		}
+		p := sum * scale
+		logMean := math.Log(p)
+		if p > 0 {
+			e.entropy -= p * logMean
+			e.mi += plogp*scale - p*logMean // of this class; ≥ 0, because p·log p is convex
+		}
+		if p > e.confidence {
+			e.class, e.confidence = c, p
+		}
+		if c == y {
+			e.logp = logMean
+			p--
+		}
+		e.brier += p * p
+	}
+	return e
+}
