@@ -47,7 +47,7 @@ func TestAcrossIsPooled(t *testing.T) {
 	var pooled Stat
 	var reports []Report
 	for i := range 100 {
-		s := random(uint64(i), 1, r.IntN(30), 4, 2).stat()
+		s := random(uint64(i), 1, r.IntN(300), 4, 2).stat()
 		pooled.Merge(s)
 		reports = append(reports, s.Report())
 	}

@@ -334,8 +334,14 @@ func TestMergeIsWhole(t *testing.T) {
 			merged.Merge(p.stat())
 			added.Add(p.logp, p.members, p.rows, p.classes, p.labels)
 		}
-		same(t, merged.Report(), in.stat().Report(), 1e-12)
-		same(t, added.Report(), in.stat().Report(), 1e-12)
+		whole := in.stat()
+		same(t, merged.Report(), whole.Report(), 1e-12)
+		same(t, added.Report(), whole.Report(), 1e-12)
+		for i, b := range whole.Bins {
+			if m := merged.Bins[i]; m.N != b.N || m.Correct != b.Correct {
+				t.Errorf("bin %d: merged %+v, whole %+v", i, m, b)
+			}
+		}
 	})
 }
 
