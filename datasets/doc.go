@@ -1,0 +1,21 @@
+// Package datasets loads labelled images, divides them among clients and deals their mini-batches.
+//
+// A [Dataset] pools the published training and test files: with ten clients the small regime wants 4,750 test images
+// of a label, and MNIST's test file has about a thousand. So "test accuracy" is never that of the official test file.
+// [Partition] gives every client training and test examples of its own, which no other client sees; [Clients] copies
+// them out as float32, and [Batches] deals one client's training examples in an order that depends on nothing but the
+// seed, the client and the epoch.
+//
+//	d, err := datasets.Load("mnist-sample", "")
+//	splits, notes, err := datasets.Partition(d, datasets.PartitionConfig{
+//		Kind: "labels", Assign: "pairs", Clients: 10, LabelsPerClient: 5,
+//		TrainPerClass: 50, TestPerClass: 150, Seed: 1,
+//	})
+//	for _, c := range datasets.Clients(d, splits) {
+//		b := datasets.Batches{Of: &c.Train, Size: 50, Stream: rng.Stream{Seed: 1, Client: c.ID}}
+//		rows := b.Next(x, y)
+//	}
+//
+// To add a data set, write one file with a function that reads it from an [fs.FS] and add one [Entry] to [All]: the
+// search for its files, the listing and the command line follow from the entry.
+package datasets

@@ -1,0 +1,108 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// maxIDX bounds the data of one file, so that a short file that unpacks without end fails early. 1 GiB is twenty times
+// the largest file there is to read.
+const maxIDX = 1 << 30
+
+// idxBytes is the type code of unsigned bytes.
+const idxBytes = 0x08
+
+// An idx is an array of bytes with its extents, as the IDX format stores it:
+//
+//	0, 0, type, rank, then rank big-endian uint32 extents, then the data in row-major order
+type idx struct {
+	extents []int
+	data    []uint8
+}
+
+// readIDX reads a file of bytes with this rank, gzipped or not; locate says under which name. Errors begin with it.
+func readIDX(fsys fs.FS, name string, rank int) (idx, error) {
+	spelling, err := locate(fsys, name)
+	if err != nil {
+		return idx{}, err
+	}
+	f, err := fsys.Open(spelling)
+	if err != nil {
+		return idx{}, err
+	}
+	defer f.Close()
+	a, err := parseIDX(f, rank)
+	if err != nil {
+		return idx{}, fmt.Errorf("%s: %w", spelling, err)
+	}
+	return a, nil
+}
+
+// parseIDX reads an array of bytes with this rank to the end of r. What it allocates grows with what r gives, not with
+// what the header claims.
+func parseIDX(r io.Reader, rank int) (idx, error) {
+	buffered := bufio.NewReader(r)
+	r = buffered
+	// The first bytes tell, not the name: browsers unpack on the fly and leave the name, mirrors do the opposite.
+	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(buffered)
+		if err != nil {
+			return idx{}, fmt.Errorf("gzip header: %w", whole(err))
+		}
+		r = z
+	}
+	var head [4]byte
+	if n, err := io.ReadFull(r, head[:]); err != nil {
+		return idx{}, fmt.Errorf("header ends after %d of 4 bytes: %w", n, whole(err))
+	}
+	if head[0] != 0 || head[1] != 0 {
+		return idx{}, fmt.Errorf("not an IDX file: begins with bytes %d %d, want 0 0", head[0], head[1])
+	}
+	if head[2] != idxBytes {
+		return idx{}, fmt.Errorf("element type 0x%02x, want 0x%02x (bytes)", head[2], idxBytes)
+	}
+	if int(head[3]) != rank {
+		return idx{}, fmt.Errorf("%d dimensions, want %d (images and labels mixed up?)", head[3], rank)
+	}
+	extents, total := make([]int, rank), int64(1)
+	for i := range extents {
+		var extent [4]byte
+		if _, err := io.ReadFull(r, extent[:]); err != nil {
+			return idx{}, fmt.Errorf("header ends before extent %d of %d: %w", i+1, rank, whole(err))
+		}
+		n := int64(binary.BigEndian.Uint32(extent[:]))
+		if n == 0 {
+			return idx{}, fmt.Errorf("extent %d of %d is 0: no data", i+1, rank)
+		}
+		if n > maxIDX || total*n > maxIDX {
+			return idx{}, fmt.Errorf("header claims more than %d bytes of data", maxIDX)
+		}
+		extents[i] = int(n)
+		total *= n
+	}
+	// One byte more than wanted, so that the end of the file is seen and with it gzip's checksum.
+	data, err := io.ReadAll(io.LimitReader(r, total+1))
+	switch {
+	case err != nil:
+		return idx{}, fmt.Errorf("after %d of %d bytes of data: %w", len(data), total, whole(err))
+	case int64(len(data)) < total:
+		return idx{}, fmt.Errorf("%d bytes of data, want %d for %v (truncated download?)", len(data), total, extents)
+	case int64(len(data)) > total:
+		return idx{}, fmt.Errorf("more than the %d bytes of data that its header gives for %v", total, extents)
+	}
+	return idx{extents, data}, nil
+}
+
+// whole adds what usually lies behind an early end.
+func whole(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w (truncated download?)", err)
+	}
+	return err
+}
