@@ -13,7 +13,7 @@ func (c *CPU) GemmNN(m, n, k int, a []float32, lda int, b []float32, ldb int, ds
 	checkMatrix("GemmNN", "a", a, m, k, lda)
 	checkMatrix("GemmNN", "b", b, k, n, ldb)
 	checkMatrix("GemmNN", "dst", dst, m, n, ldd)
-	c.gemm(m, n, k, matrix{a, lda, 1}, matrix{b, ldb, 1}, dst, ldd, acc)
+	c.gemm(m, n, k, operand{a, lda, 1}, operand{b, ldb, 1}, dst, ldd, acc)
 }
 
 // GemmTN computes dst = aᵀ·b, or dst += aᵀ·b if acc, with a [k, m], b [k, n] and dst [m, n]. All else is as in GemmNN.
@@ -22,7 +22,7 @@ func (c *CPU) GemmTN(m, n, k int, a []float32, lda int, b []float32, ldb int, ds
 	checkMatrix("GemmTN", "a", a, k, m, lda)
 	checkMatrix("GemmTN", "b", b, k, n, ldb)
 	checkMatrix("GemmTN", "dst", dst, m, n, ldd)
-	c.gemm(m, n, k, matrix{a, 1, lda}, matrix{b, ldb, 1}, dst, ldd, acc)
+	c.gemm(m, n, k, operand{a, 1, lda}, operand{b, ldb, 1}, dst, ldd, acc)
 }
 
 // GemmNT computes dst = a·bᵀ, or dst += a·bᵀ if acc, with a [m, k], b [n, k] and dst [m, n]. All else is as in GemmNN.
@@ -31,17 +31,17 @@ func (c *CPU) GemmNT(m, n, k int, a []float32, lda int, b []float32, ldb int, ds
 	checkMatrix("GemmNT", "a", a, m, k, lda)
 	checkMatrix("GemmNT", "b", b, n, k, ldb)
 	checkMatrix("GemmNT", "dst", dst, m, n, ldd)
-	c.gemm(m, n, k, matrix{a, lda, 1}, matrix{b, 1, ldb}, dst, ldd, acc)
+	c.gemm(m, n, k, operand{a, lda, 1}, operand{b, 1, ldb}, dst, ldd, acc)
 }
 
-// matrix is an operand as the kernels read it: element (i, j) is data[i*row+j*col]. One of the strides is 1.
-type matrix struct {
+// operand is a matrix as the kernels read it: element (i, j) is data[i*row+j*col]. One of the strides is 1.
+type operand struct {
 	data     []float32
 	row, col int
 }
 
 // gemm splits off the cases without products, so that the kernels may take the address of every operand.
-func (c *CPU) gemm(m, n, k int, a, b matrix, dst []float32, ldd int, acc bool) {
+func (c *CPU) gemm(m, n, k int, a, b operand, dst []float32, ldd int, acc bool) {
 	if m == 0 || n == 0 {
 		return
 	}

@@ -2,6 +2,139 @@
 
 package kernels
 
-func (c *CPU) gemmKernel(m, n, k int, a, b matrix, dst []float32, ldd int, acc bool) {
-	c.gemmGeneric(m, n, k, a, b, dst, ldd, acc)
+// The blocks that the kernels work in. A row tile of a is read from the first-level cache once for each panel of b, a
+// block of b from the second-level cache once for each row tile.
+const (
+	gemmDepth = 512 // of k: also fixes how sums are rounded, so all instruction sets share it
+	gemmWidth = 512 // of n
+)
+
+func (c *CPU) gemmKernel(m, n, k int, a, b operand, dst []float32, ldd int, acc bool) {
+	rows, lanes := 6, 8
+	switch c.isa {
+	case Generic:
+		c.gemmGeneric(m, n, k, a, b, dst, ldd, acc)
+		return
+	case AVX512:
+		rows, lanes = 14, 16
+	}
+	depth := balanced(k, gemmDepth)
+	for j := 0; j < n; j += gemmWidth {
+		nb := min(gemmWidth, n-j)
+		for p := 0; p < k; p += depth {
+			kb := min(depth, k-p)
+			t := tiling{
+				rows: rows, lanes: lanes,
+				m: m, n: nb, k: kb,
+				a: a.from(0, p), b: b.from(p, j), bPanel: 2 * lanes,
+				dst: dst[j:], ldd: ldd,
+				acc: acc || p > 0,
+			}
+			if b.col != 1 {
+				t.b.data, t.b.row, t.b.col = c.packPanels(t.b, kb, nb, 2*lanes), 2*lanes, 1
+				t.bPanel = kb * 2 * lanes
+			}
+			if c.isa == AVX512 {
+				t.runAVX512()
+			} else {
+				t.runAVX2()
+			}
+		}
+	}
+}
+
+// balanced returns the smallest size of equal blocks that are as few as blocks of size most.
+func balanced(n, most int) int {
+	blocks := (n + most - 1) / most
+	return (n + blocks - 1) / blocks
+}
+
+// from returns the part of x that begins at element (i, j).
+func (x operand) from(i, j int) operand {
+	return operand{x.data[i*x.row+j*x.col:], x.row, x.col}
+}
+
+// tiling is a block of a product that is computed tile by tile: dst[m, n] = a[m, k]·b[k, n].
+type tiling struct {
+	rows, lanes int // of the largest tile; its width is two vectors of lanes
+	m, n, k     int
+	a, b        operand
+	bPanel      int // elements of b from one panel of two vectors to the next
+	dst         []float32
+	ldd         int
+	acc         bool
+}
+
+func (t *tiling) runAVX512() {
+	acc := flag(t.acc)
+	tiles := (t.m + t.rows - 1) / t.rows
+	for i, tile := 0, 1; tile <= tiles; tile++ {
+		next := t.m * tile / tiles // heights differ by one at most
+		a := &t.a.data[i*t.a.row]
+		for j, panel := 0, 0; j < t.n; j, panel = j+32, panel+t.bPanel {
+			w := min(32, t.n-j)
+			vectors := (w + 15) / 16
+			lanes := uint64(1)<<(w-16*(vectors-1)) - 1
+			gemmTileAVX512(next-i, vectors, t.k, a, 4*t.a.row, 4*t.a.col,
+				&t.b.data[panel], 4*t.b.row, &t.dst[i*t.ldd+j], 4*t.ldd, lanes, acc)
+		}
+		i = next
+	}
+}
+
+// laneMasks[8-n:] begins with n lanes that exist.
+var laneMasks = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+
+func (t *tiling) runAVX2() {
+	acc := flag(t.acc)
+	tiles := (t.m + t.rows - 1) / t.rows
+	for i, tile := 0, 1; tile <= tiles; tile++ {
+		next := t.m * tile / tiles
+		a := &t.a.data[i*t.a.row]
+		for j, panel := 0, 0; j < t.n; j, panel = j+16, panel+t.bPanel {
+			w := min(16, t.n-j)
+			vectors := (w + 7) / 8
+			var lanes *int32
+			if w%8 > 0 {
+				lanes = &laneMasks[8-w%8]
+			}
+			gemmTileAVX2(next-i, vectors, t.k, a, 4*t.a.row, 4*t.a.col,
+				&t.b.data[panel], 4*t.b.row, &t.dst[i*t.ldd+j], 4*t.ldd, lanes, acc)
+		}
+		i = next
+	}
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// packPanels copies the n columns of b, whose column stride is not 1, into panels of width columns, so that panel q
+// holds element (p, q·width+j) at (q·k + p)·width + j. Columns after the n-th are left unspecified.
+func (c *CPU) packPanels(b operand, k, n, width int) []float32 {
+	panels := (n + width - 1) / width
+	dst := c.scratch(panels * k * width)
+	for j := 0; j < n; j += width {
+		w := min(width, n-j)
+		panel := dst[j*k:][:k*width]
+		q := 0
+		if k >= 8 {
+			for ; q+8 <= w; q += 8 {
+				src := b.data[(j+q)*b.col:]
+				gemmTranspose8(k/8, &src[0], 4*b.col, &panel[q], 4*width)
+				if k%8 > 0 { // once more for the last eight of k, some of which are there already
+					gemmTranspose8(1, &src[k-8], 4*b.col, &panel[(k-8)*width+q], 4*width)
+				}
+			}
+		}
+		for ; q < w; q++ {
+			for p, x := range b.data[(j+q)*b.col:][:k] {
+				panel[p*width+q] = x
+			}
+		}
+	}
+	return dst
 }

@@ -4,7 +4,7 @@ package kernels
 const genericBlock = 64
 
 // gemmGeneric is GEMM in plain Go, by updates of a row of dst with four rows of b. It wants m, n, k > 0.
-func (c *CPU) gemmGeneric(m, n, k int, a, b matrix, dst []float32, ldd int, acc bool) {
+func (c *CPU) gemmGeneric(m, n, k int, a, b operand, dst []float32, ldd int, acc bool) {
 	if !acc {
 		for i := range m {
 			clear(dst[i*ldd:][:n])
