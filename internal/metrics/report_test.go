@@ -51,6 +51,9 @@ func TestAcrossIsPooled(t *testing.T) {
 		pooled.Merge(s)
 		reports = append(reports, s.Report())
 	}
+	if got := Across([]Report{{N: 49, Accuracy: 1. / 49}}).Micro; got != 1./49 { // 1./49*49 < 1
+		t.Errorf("micro mean of one client %v, its accuracy %v", got, 1./49)
+	}
 	want := Across(reports)
 	if got := pooled.Report().Accuracy; got != want.Micro {
 		t.Errorf("micro mean %v, accuracy of the pool %v", want.Micro, got)

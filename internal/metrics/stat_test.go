@@ -86,9 +86,12 @@ func naive(t table) Report {
 			p := make([]float64, t.classes)
 			for c := range p {
 				p[c] = math.Exp(float64(t.logp[(m*t.rows+i)*t.classes+c]))
-				mean[c] += p[c] / float64(t.members)
+				mean[c] += p[c]
 			}
 			r.Aleatoric += entropy(p) / float64(t.members) / n
+		}
+		for c := range mean {
+			mean[c] *= 1 / float64(t.members) // rounded as Add rounds: two classes an ulp apart have one winner
 		}
 		r.Entropy += entropy(mean) / n
 		r.NLL -= math.Log(math.Max(mean[y], 1e-12)) / n
