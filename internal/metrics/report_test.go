@@ -51,8 +51,9 @@ func TestAcrossIsPooled(t *testing.T) {
 		pooled.Merge(s)
 		reports = append(reports, s.Report())
 	}
-	if got := Across([]Report{{N: 49, Accuracy: 1. / 49}}).Micro; got != 1./49 { // 1./49*49 < 1
-		t.Errorf("micro mean of one client %v, its accuracy %v", got, 1./49)
+	two := []Report{{N: 22, Accuracy: 15. / 22}, {N: 23, Accuracy: 13. / 23}} // accuracy·N, unrounded, gives less than 28
+	if got := Across(two).Micro; got != 28./45 {
+		t.Errorf("micro mean of 15 of 22 and 13 of 23: %v, want %v", got, 28./45)
 	}
 	want := Across(reports)
 	if got := pooled.Report().Accuracy; got != want.Micro {
