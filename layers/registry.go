@@ -1,0 +1,68 @@
+package layers
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// An Entry describes a model to the command line.
+type Entry struct {
+	Name    string
+	About   string
+	Default string // the argument that stands for none, as "100"
+
+	make func(in []int, classes int, arg string) (*Model, error)
+}
+
+// All lists the models. A model is called by its name, or by name:argument.
+func All() []Entry {
+	return []Entry{
+		{"mlp", "perceptron with one hidden layer; mlp:200,100 sets the widths of its hidden layers", "100", mlp},
+		{"mlp2", "perceptron with two hidden layers", "100,100", mlp},
+	}
+}
+
+// maxWidth bounds what a model's argument may ask for.
+const maxWidth = 1 << 16
+
+// New returns the model that spec names, for examples of a shape. Errors name spec and what it may be.
+func New(spec string, shape []int, classes int) (*Model, error) {
+	name, arg, given := strings.Cut(spec, ":")
+	var names []string
+	for _, e := range All() {
+		if e.Name != name {
+			names = append(names, e.Name)
+			continue
+		}
+		if !given {
+			arg = e.Default
+		}
+		m, err := e.make(shape, classes, arg)
+		if err != nil {
+			return nil, fmt.Errorf("model %s: %w", spec, err)
+		}
+		m.Name = spec
+		return m, nil
+	}
+	return nil, fmt.Errorf("model %s: want one of %s", spec, strings.Join(names, ", "))
+}
+
+func mlp(shape []int, classes int, arg string) (*Model, error) {
+	var widths []int
+	for _, s := range strings.Split(arg, ",") {
+		w, err := strconv.Atoi(s)
+		if err != nil || w < 1 || w > maxWidth {
+			return nil, fmt.Errorf("width %q, want a whole number from 1 to %d", s, maxWidth)
+		}
+		widths = append(widths, w)
+	}
+	if len(widths) > 9 {
+		return nil, fmt.Errorf("%d hidden layers, want at most 9", len(widths))
+	}
+	in := 1
+	for _, n := range shape {
+		in *= n
+	}
+	return newMLP(in, widths, classes), nil
+}
