@@ -5,8 +5,15 @@ package kernels
 // The blocks that the kernels work in. A row tile of a is read from the first-level cache once for each panel of b, a
 // block of b from the second-level cache once for each row tile.
 const (
-	gemmDepth = 512 // of k: also fixes how sums are rounded, so all instruction sets share it
-	gemmWidth = 512 // of n
+	gemmDepth = 400 // of k: also fixes how sums are rounded, so all instruction sets share it
+	gemmWidth = 256 // of n
+)
+
+// A row-major b is read in place, unless its rows are so far apart that a panel wastes most of every page it is spread
+// over, and enough row tiles read it to pay for a copy.
+const (
+	farRow    = 32 // panels
+	manyTiles = 8
 )
 
 func (c *CPU) gemmKernel(m, n, k int, a, b operand, dst []float32, ldd int, acc bool) {
@@ -30,9 +37,9 @@ func (c *CPU) gemmKernel(m, n, k int, a, b operand, dst []float32, ldd int, acc 
 				dst: dst[j:], ldd: ldd,
 				acc: acc || p > 0,
 			}
-			if b.col != 1 {
-				t.b.data, t.b.row, t.b.col = c.packPanels(t.b, kb, nb, 2*lanes), 2*lanes, 1
+			if b.col != 1 || b.row >= farRow*2*lanes && m >= manyTiles*rows {
 				t.bPanel = kb * 2 * lanes
+				t.b = operand{c.packPanels(t.b, kb, nb, 2*lanes), 2 * lanes, 1}
 			}
 			if c.isa == AVX512 {
 				t.runAVX512()
@@ -112,29 +119,46 @@ func flag(b bool) uint64 {
 	return 0
 }
 
-// packPanels copies the n columns of b, whose column stride is not 1, into panels of width columns, so that panel q
-// holds element (p, q·width+j) at (q·k + p)·width + j. Columns after the n-th are left unspecified.
+// packPanels copies the n columns of b into panels of width columns, so that panel q holds element (p, q·width+j) at
+// (q·k + p)·width + j. Columns after the n-th are left unspecified.
 func (c *CPU) packPanels(b operand, k, n, width int) []float32 {
 	panels := (n + width - 1) / width
 	dst := c.scratch(panels * k * width)
-	for j := 0; j < n; j += width {
-		w := min(width, n-j)
-		panel := dst[j*k:][:k*width]
-		q := 0
-		if k >= 8 {
-			for ; q+8 <= w; q += 8 {
-				src := b.data[(j+q)*b.col:]
-				gemmTranspose8(k/8, &src[0], 4*b.col, &panel[q], 4*width)
-				if k%8 > 0 { // once more for the last eight of k, some of which are there already
-					gemmTranspose8(1, &src[k-8], 4*b.col, &panel[(k-8)*width+q], 4*width)
-				}
+	if b.col == 1 {
+		for j := 0; j < n; j += width {
+			w := min(width, n-j)
+			for p := range k {
+				copy(dst[j*k+p*width:][:w], b.data[p*b.row+j:])
 			}
 		}
-		for ; q < w; q++ {
-			for p, x := range b.data[(j+q)*b.col:][:k] {
-				panel[p*width+q] = x
+		return dst
+	}
+	if n < 8 || k < 8 {
+		for j := range n {
+			panel := dst[j/width*k*width+j%width:]
+			for p := range k {
+				panel[p*width] = b.data[j*b.col+p]
 			}
+		}
+		return dst
+	}
+	// Columns go in groups of eight. The last group of a panel backs up so as to end with the panel's last column. Where
+	// that takes it out of the panel it spoils what lies before: unused columns, and the end of the panel before, which
+	// is why the panels are filled from the last to the first.
+	for j := (panels - 1) * width; j >= 0; j -= width {
+		w := min(width, n-j)
+		for q := 0; q < w; q += 8 {
+			q := min(q, w-8)
+			transpose(dst[j*k+q:], width, b.data[(j+q)*b.col:], b.col, k)
 		}
 	}
 	return dst
+}
+
+// transpose writes eight rows of k ≥ 8 elements of src as columns of dst.
+func transpose(dst []float32, dstRow int, src []float32, srcRow, k int) {
+	gemmTranspose8(k/8, &src[0], 4*srcRow, &dst[0], 4*dstRow)
+	if k%8 > 0 { // once more for the last eight, some of which are there already
+		gemmTranspose8(1, &src[k-8], 4*srcRow, &dst[(k-8)*dstRow], 4*dstRow)
+	}
 }

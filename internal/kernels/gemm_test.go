@@ -120,6 +120,7 @@ func gemmCases(r *rand.Rand) []gemmCase {
 		{"TN", 37, 1100, 530, 3, true},
 		{"NT", 37, 1100, 530, 3, true},
 		{"NT", 20, 101, 1031, 0, false},
+		{"NN", 120, 1030, 20, 5, true}, // rows so far apart that they are packed
 		{"NN", 300, 16, 27, 0, false},
 	}
 	for _, op := range []string{"NN", "TN", "NT"} {
