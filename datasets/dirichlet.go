@@ -53,8 +53,9 @@ func dirichlet(d *Dataset, cfg PartitionConfig) ([]Split, error) {
 // drawShares returns how many images of each class each client gets. [Clients, Classes]
 func drawShares(counts []int, cfg PartitionConfig, s rng.Stream) [][]int {
 	shares := make([][]int, cfg.Clients)
+	flat := make([]int, cfg.Clients*len(counts))
 	for i := range shares {
-		shares[i] = make([]int, len(counts))
+		shares[i], flat = flat[:len(counts):len(counts)], flat[len(counts):]
 	}
 	r := s.Rand()
 	// A gamma variate of a small shape underflows, so p is made of logarithms: if G ~ Gamma(α+1) and U is uniform,

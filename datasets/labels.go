@@ -150,8 +150,8 @@ func feasible(counts []int, labels [][]int, train int) error {
 	default:
 		ways = "take a larger data set"
 	}
-	return fmt.Errorf("class %d has %d images, but its %d clients want %d to train on and at least 1 to test each, %d: %s",
-		short, counts[short], held[short], train, held[short]*(train+1), ways)
+	return fmt.Errorf("class %d has %d images, want %d: %d to train on and at least 1 to test for each client that holds it (%d): %s",
+		short, counts[short], held[short]*(train+1), train, held[short], ways)
 }
 
 // testsPerClass returns how many test images each holder of a class gets: TestPerClass, or, where the data are too few,

@@ -60,6 +60,10 @@ func loadMNIST(fsys fs.FS, e Entry) (*Dataset, error) {
 	}
 	train.Pixels = append(train.Pixels, test.Pixels...)
 	train.Labels = append(train.Labels, test.Labels...)
+	if !bytes.HasPrefix(train.Labels, e.begins) {
+		train.Notes = append(train.Notes, fmt.Sprintf(
+			"these are not the published files of %s (other labels): its results are not comparable", e.Name))
+	}
 	return train, nil
 }
 

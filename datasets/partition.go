@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -43,11 +42,11 @@ type PartitionConfig struct {
 func Partition(d *Dataset, cfg PartitionConfig) (splits []Split, notes []string, err error) {
 	defer func() {
 		if err != nil {
-			splits, notes, err = nil, nil, fmt.Errorf("datasets: %s: %s: %w", d.Name, cfg.Kind, err)
+			splits, notes, err = nil, nil, fmt.Errorf("datasets: %s: %w", d.Name, err)
 		}
 	}()
-	if cfg.Clients < 1 || cfg.Clients > rng.MaxClients {
-		return nil, nil, fmt.Errorf("%d clients: want 1 to %d", cfg.Clients, rng.MaxClients)
+	if cfg.Clients < 1 || cfg.Clients > d.Len() {
+		return nil, nil, fmt.Errorf("--clients %d: want 1 to %d, the number of images", cfg.Clients, d.Len())
 	}
 	switch cfg.Kind {
 	case "labels":
@@ -57,10 +56,10 @@ func Partition(d *Dataset, cfg PartitionConfig) (splits []Split, notes []string,
 	case "dirichlet":
 		splits, err = dirichlet(d, cfg)
 	default:
-		return nil, nil, errors.New("no such partition: want labels, iid or dirichlet")
+		return nil, nil, fmt.Errorf("no partition %q: want labels, iid or dirichlet", cfg.Kind)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w", cfg.Kind, err)
 	}
 	for i := range splits {
 		splits[i].Labels = held(d, splits[i])

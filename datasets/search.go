@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -51,14 +50,11 @@ func Find(name, dataDir string) (string, error) {
 	var looked []string
 	for _, root := range roots(dataDir) {
 		for _, dir := range []string{filepath.Join(root, name), root} {
-			missing := absent(os.DirFS(dir), e.Files)
-			if len(missing) == 0 {
+			lack := lacks(dir, e.Files)
+			if lack == "" {
 				return dir, nil
 			}
-			if len(missing) < len(e.Files) {
-				dir += " (lacks " + strings.Join(missing, ", ") + ")"
-			}
-			looked = append(looked, dir)
+			looked = append(looked, dir+" ("+lack+")")
 		}
 	}
 	return "", fmt.Errorf("datasets: %s: not found in %s: put %s there, plain or .gz, or name their folder with --data-dir",
@@ -80,12 +76,43 @@ func roots(dataDir string) []string {
 	return append(dirs, filepath.FromSlash("/usr/share/datasets"))
 }
 
-// absent returns those of the files that fsys does not hold under any spelling.
-func absent(fsys fs.FS, files []string) []string {
-	return slices.DeleteFunc(slices.Clone(files), func(name string) bool {
-		_, err := locate(fsys, name)
-		return err == nil
-	})
+// lacks says why the files cannot be read from dir, "" if nothing speaks against it.
+func lacks(dir string, files []string) string {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such folder"
+	case err != nil:
+		return reason(err)
+	case !info.IsDir():
+		return "not a folder"
+	}
+	var missing []string
+	for _, name := range files {
+		_, err := locate(os.DirFS(dir), name)
+		if errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, name)
+		} else if err != nil {
+			return reason(err)
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return ""
+	case len(files):
+		return "not there"
+	default:
+		return "without " + strings.Join(missing, ", ")
+	}
+}
+
+// reason is an error without the path that it repeats.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return err.Error()
 }
 
 // locate returns the spelling under which fsys holds a file: the wild has "train-images-idx3-ubyte" and
