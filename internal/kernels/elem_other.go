@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package kernels
 
 func (c *CPU) exp(dst, x []float32) { expGeneric(dst, x) }

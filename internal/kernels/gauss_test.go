@@ -1,0 +1,224 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// klArgs are the sources of GaussianKL: mq, sq, dq, mw, sw, dw.
+type klArgs [6][]float32
+
+func (x klArgs) run(c *CPU) (value float64, grads [4][]float32) {
+	for k := range grads {
+		grads[k] = make([]float32, len(x[0]))
+	}
+	return c.GaussianKL(grads[0], grads[1], grads[2], grads[3], x[0], x[1], x[2], x[3], x[4], x[5]), grads
+}
+
+func klSources(r *rand.Rand, n int) klArgs {
+	var x klArgs
+	for k := range x {
+		x[k] = make([]float32, n)
+		for i := range x[k] {
+			x[k][i] = normal(r)
+			if k == 1 || k == 4 {
+				x[k][i] = positive(r)
+			}
+		}
+	}
+	return x
+}
+
+// kl64 is the divergence of N(mq, sq²) from N(mw, sw²).
+func kl64(mq, sq, mw, sw float64) float64 {
+	r, u := (sq-sw)/sw, (mq-mw)/sw
+	if math.Abs(r) < 1e-3 { // r − log(1+r) as a series
+		return r*r/2 - r*r*r/3 + r*r*r*r/4 - math.Pow(r, 5)/5 + r*r/2 + u*u/2
+	}
+	return -math.Log(sq/sw) + (sq*sq/(sw*sw)-1)/2 + u*u/2
+}
+
+func (x klArgs) want() float64 {
+	s := 0.0
+	for i := range x[0] {
+		s += kl64(float64(x[0][i]), float64(x[1][i]), float64(x[3][i]), float64(x[4][i]))
+	}
+	return s
+}
+
+func TestGaussianKLValue(t *testing.T) {
+	forEachISA(t, func(t *testing.T, c *CPU) {
+		r := rand.New(rand.NewPCG(1, 2))
+		lengths := []int{1000, klBlock, klBlock + 1, 3*klBlock + 17, 20000}
+		for n := range 70 {
+			lengths = append(lengths, n)
+		}
+		for _, n := range lengths {
+			x := klSources(r, n)
+			if got, _ := x.run(c); !(math.Abs(got-x.want()) <= 1e-6*x.want()) {
+				t.Errorf("%d values: %v, want %v", n, got, x.want())
+			}
+		}
+	})
+}
+
+// TestGaussianKLNearEqual looks for cancellation: the relative error does not grow where q approaches w.
+func TestGaussianKLNearEqual(t *testing.T) {
+	forEachISA(t, func(t *testing.T, c *CPU) {
+		r := rand.New(rand.NewPCG(3, 4))
+		for distance := 1e-7; distance < 1; distance *= 3 {
+			x := klSources(r, 100)
+			for i := range x[0] {
+				x[0][i] = x[3][i] + x[4][i]*float32(distance*r.NormFloat64())
+				x[1][i] = x[4][i] * float32(math.Exp(distance*r.NormFloat64()))
+			}
+			for _, part := range []klArgs{x, {x[3], x[1], x[2], x[3], x[4], x[5]}, {x[0], x[4], x[2], x[3], x[4], x[5]}} {
+				if got, _ := part.run(c); !(math.Abs(got-part.want()) <= 1e-6*part.want()) {
+					t.Errorf("distance %.1e: %v, want %v", distance, got, part.want())
+				}
+			}
+		}
+	})
+}
+
+func TestGaussianKLEqual(t *testing.T) {
+	forEachISA(t, func(t *testing.T, c *CPU) {
+		x := klSources(rand.New(rand.NewPCG(5, 6)), 2000)
+		x[3], x[4] = x[0], x[1]
+		got, grads := x.run(c)
+		if got != 0 {
+			t.Errorf("KL(q ‖ q) = %v, want 0", got)
+		}
+		for k, g := range grads {
+			for i, v := range g {
+				if v != 0 {
+					t.Fatalf("gradient %d at %v of KL(q ‖ q) = %v, want 0", k, [2]float32{x[0][i], x[1][i]}, v)
+				}
+			}
+		}
+	})
+}
+
+// TestGaussianKLSmallest walks down to the smallest σ that Softplus gives.
+func TestGaussianKLSmallest(t *testing.T) {
+	forEachISA(t, func(t *testing.T, c *CPU) {
+		for rho := float32(-20); rho >= -200; rho -= 10 {
+			var s, d, g [2]float32
+			c.Softplus(s[:], d[:], []float32{rho, 0})
+			x := klArgs{{0}, s[:1], d[:1], {0}, s[1:], d[1:]}
+			got, grads := x.run(c)
+			if !(math.Abs(got-x.want()) <= 1e-6*got) {
+				t.Errorf("ρ %v: %v, want %v", rho, got, x.want())
+			}
+			g[0], g[1] = grads[1][0], grads[3][0]
+			if !(math.Abs(float64(g[0])+1) < 1e-6) { // σ' / σ → 1
+				t.Errorf("ρ %v: gradient by ρq %v, want -1", rho, g[0])
+			}
+		}
+	})
+}
+
+func TestGaussianKLNaN(t *testing.T) {
+	forEachISA(t, func(t *testing.T, c *CPU) {
+		for _, k := range []int{0, 1, 3, 4} {
+			for _, n := range []int{1, 16, 40} {
+				x := klSources(rand.New(rand.NewPCG(7, 8)), n)
+				x[k][n/2] = float32(math.NaN())
+				if got, _ := x.run(c); got == got {
+					t.Errorf("source %d of %d is NaN: %v", k, n, got)
+				}
+			}
+		}
+	})
+}
+
+// TestGaussianKLSameBits holds the order of the sum to one that does not depend on the width of vectors or the end of
+// the slice.
+func TestGaussianKLSameBits(t *testing.T) {
+	x := klSources(rand.New(rand.NewPCG(9, 10)), 5000)
+	var first *float64
+	for _, isa := range Available()[1:] {
+		got, _ := x.run(New(isa))
+		if first == nil {
+			first = &got
+		}
+		if got != *first {
+			t.Errorf("%s: %v, want %v", isa, got, *first)
+		}
+		for n := range 70 {
+			short, padded := x, x
+			for k := range x {
+				short[k] = x[k][:1000+n]
+				padded[k] = append([]float32(nil), x[k][:1100]...)
+				for i := 1000 + n; i < 1100; i++ {
+					padded[k][i] = 1
+				}
+			}
+			a, _ := short.run(New(isa))
+			if b, _ := padded.run(New(isa)); a != b {
+				t.Errorf("%s: %d values: %v, with equal q and w behind them %v", isa, 1000+n, a, b)
+			}
+		}
+	}
+}
+
+// TestGaussianKLGradients compares the gradients that TestElementwise wants with differences of kl64.
+func TestGaussianKLGradients(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for range 100 {
+		x := [4]float64{r.NormFloat64(), r.NormFloat64() - 1, r.NormFloat64(), r.NormFloat64() - 1} // μq, ρq, μw, ρw
+		f := func(x [4]float64) float64 { return kl64(x[0], softplus64(x[1]), x[2], softplus64(x[3])) }
+		args := []float64{x[0], softplus64(x[1]), sigmoid64(x[1]), x[2], softplus64(x[3]), sigmoid64(x[3])}
+		for _, e := range elemCases {
+			if e.name != "GaussianKL" {
+				continue
+			}
+			got, size := e.want(args)
+			for k := range x {
+				const h = 1e-5
+				a, b := x, x
+				a[k] -= h
+				b[k] += h
+				if want := (f(b) - f(a)) / (2 * h); math.Abs(got[k]-want) > 1e-6*(1+size[k]) {
+					t.Errorf("gradient %d at %v: %v, by differences %v", k, x, got[k], want)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkSoftplus(b *testing.B) {
+	x := benchSlices(3)
+	benchElem(b, benchLen, func(c *CPU) { c.Softplus(x[0], x[1], x[2]) })
+}
+
+func BenchmarkSample(b *testing.B) {
+	x := benchSlices(4)
+	benchElem(b, benchLen, func(c *CPU) { c.Sample(x[0], x[1], x[2], x[3]) })
+}
+
+func BenchmarkSampleGrad(b *testing.B) {
+	x := benchSlices(4)
+	benchElem(b, benchLen, func(c *CPU) { c.SampleGrad(x[0], x[1], x[2], x[3]) })
+}
+
+// BenchmarkKL measures the divergence with its four gradients, alone and with the two softplus that come before it.
+func BenchmarkKL(b *testing.B) {
+	for _, whole := range []bool{false, true} {
+		x := benchSlices(12)
+		q, w := x[10], x[11]
+		New(Best()).Softplus(x[5], x[6], q)
+		New(Best()).Softplus(x[8], x[9], w)
+		b.Run(fmt.Sprintf("softplus=%v", whole), func(b *testing.B) {
+			benchElem(b, benchLen, func(c *CPU) {
+				if whole {
+					c.Softplus(x[5], x[6], q)
+					c.Softplus(x[8], x[9], w)
+				}
+				c.GaussianKL(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9])
+			})
+		})
+	}
+}
