@@ -30,10 +30,10 @@ func toy(counts ...int) *Dataset {
 }
 
 // idxFile returns a well-formed IDX file of bytes.
-func idxFile(data []byte, extents ...int) []byte {
+func idxFile(data []byte, extents ...uint32) []byte {
 	file := []byte{0, 0, idxBytes, byte(len(extents))}
 	for _, n := range extents {
-		file = binary.BigEndian.AppendUint32(file, uint32(n))
+		file = binary.BigEndian.AppendUint32(file, n)
 	}
 	return append(file, data...)
 }

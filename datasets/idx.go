@@ -80,7 +80,7 @@ func parseIDX(r io.Reader, rank int) (idx, error) {
 		if n == 0 {
 			return idx{}, fmt.Errorf("extent %d of %d is 0: no data", i+1, rank)
 		}
-		if n > maxIDX || total*n > maxIDX {
+		if total*n > maxIDX { // at most 2³⁰·2³², so it cannot overflow
 			return idx{}, fmt.Errorf("header claims more than %d bytes of data", maxIDX)
 		}
 		extents[i] = int(n)

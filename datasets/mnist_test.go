@@ -13,8 +13,8 @@ func tiny(train, test []uint8) fstest.MapFS {
 	fsys := fstest.MapFS{}
 	for name, labels := range map[string][]uint8{"train": train, "t10k": test} {
 		pixels := bytes.Repeat([]byte{1}, 784*len(labels))
-		fsys[name+"-images-idx3-ubyte"] = &fstest.MapFile{Data: idxFile(pixels, len(labels), 28, 28)}
-		fsys[name+"-labels-idx1-ubyte"] = &fstest.MapFile{Data: idxFile(labels, len(labels))}
+		fsys[name+"-images-idx3-ubyte"] = &fstest.MapFile{Data: idxFile(pixels, uint32(len(labels)), 28, 28)}
+		fsys[name+"-labels-idx1-ubyte"] = &fstest.MapFile{Data: idxFile(labels, uint32(len(labels)))}
 	}
 	return fsys
 }

@@ -137,14 +137,9 @@ func checkSplits(n int, splits []Split) error {
 	return nil
 }
 
-// testShare returns how many of n images a client keeps for testing: the nearest to a quarter, at least one where two
-// are left to divide.
-func testShare(n int) int {
-	if n < 2 {
-		return 0
-	}
-	return max(1, (n+2)/4)
-}
+// testShare returns how many of n images a client keeps for testing: the whole number nearest to a quarter, so none of
+// one and one of two.
+func testShare(n int) int { return (n + 2) / 4 }
 
 // iid deals equal random shares. A client's share is in random order, so its last quarter is as good as any.
 func iid(d *Dataset, cfg PartitionConfig) ([]Split, error) {
