@@ -73,17 +73,40 @@ type tiling struct {
 }
 
 func (t *tiling) runAVX512() {
+	wide := t.n
+	if r := t.n % 32; 0 < r && r <= 4 && t.m >= 4 {
+		wide -= r
+		t.runNarrow(wide)
+	}
 	acc := flag(t.acc)
 	tiles := (t.m + t.rows - 1) / t.rows
 	for i, tile := 0, 1; tile <= tiles; tile++ {
 		next := t.m * tile / tiles // heights differ by one at most
 		a := &t.a.data[i*t.a.row]
-		for j, panel := 0, 0; j < t.n; j, panel = j+32, panel+t.bPanel {
-			w := min(32, t.n-j)
+		for j, panel := 0, 0; j < wide; j, panel = j+32, panel+t.bPanel {
+			w := min(32, wide-j)
 			vectors := (w + 15) / 16
 			lanes := uint64(1)<<(w-16*(vectors-1)) - 1
 			gemmTileAVX512(next-i, vectors, t.k, a, 4*t.a.row, 4*t.a.col,
 				&t.b.data[panel], 4*t.b.row, &t.dst[i*t.ldd+j], 4*t.ldd, lanes, acc)
+		}
+		i = next
+	}
+}
+
+// runNarrow computes the columns of dst from the j-th on, four at most, where j begins a panel. For n = 100 they cost a
+// seventh of the time if they are left to the tiles, and a twentieth here.
+func (t *tiling) runNarrow(j int) {
+	b, acc := &t.b.data[j/32*t.bPanel], flag(t.acc)
+	lanes := uint64(1)<<(t.n-j) - 1
+	tiles := (t.m + 27) / 28
+	for i, tile := 0, 1; tile <= tiles; tile++ {
+		next := t.m * tile / tiles
+		a, dst := &t.a.data[i*t.a.row], &t.dst[i*t.ldd+j]
+		if t.a.col == 1 {
+			gemmNarrowRows(next-i, t.k, a, 4*t.a.row, b, 4*t.b.row, dst, 4*t.ldd, lanes, acc)
+		} else {
+			gemmNarrowColumns(next-i, t.k, a, 4*t.a.col, b, 4*t.b.row, dst, 4*t.ldd, lanes, acc)
 		}
 		i = next
 	}

@@ -16,6 +16,16 @@ func gemmTileAVX512(rows int, vectors int, k int, a *float32, aRow int, aCol int
 //go:noescape
 func gemmTileAVX2(rows int, vectors int, k int, a *float32, aRow int, aCol int, b *float32, bRow int, dst *float32, dstRow int, mask *int32, acc uint64)
 
+// A bit of mask is set for each column. Strides are in bytes. Its reference implementation is gemmGeneric.
+//
+//go:noescape
+func gemmNarrowRows(rows int, k int, a *float32, aRow int, b *float32, bRow int, dst *float32, dstRow int, mask uint64, acc uint64)
+
+// A bit of mask is set for each column. Strides are in bytes. Its reference implementation is gemmGeneric.
+//
+//go:noescape
+func gemmNarrowColumns(rows int, k int, a *float32, aCol int, b *float32, bRow int, dst *float32, dstRow int, mask uint64, acc uint64)
+
 // gemmTranspose8 writes eight rows of 8·blocks elements of src as columns of dst. Strides are in bytes.
 //
 //go:noescape

@@ -12,6 +12,7 @@ func init() {
 	generators["gemm"] = func() {
 		tiles(avx512)
 		tiles(avx2)
+		narrow()
 		transpose8()
 	}
 }
