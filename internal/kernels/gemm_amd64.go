@@ -94,8 +94,8 @@ func (t *tiling) runAVX512() {
 	}
 }
 
-// runNarrow computes the columns of dst from the j-th on, four at most, where j begins a panel. For n = 100 they cost a
-// seventh of the time if they are left to the tiles, and a twentieth here.
+// runNarrow computes the columns of dst from the j-th on, four at most, where j begins a panel. In tiles they would cost
+// as much as sixteen: a product with n = 100 takes 8 % less time this way.
 func (t *tiling) runNarrow(j int) {
 	b, acc := &t.b.data[j/32*t.bPanel], flag(t.acc)
 	lanes := uint64(1)<<(t.n-j) - 1
