@@ -218,6 +218,15 @@ func (e *Executor) Feed(name string, v []float32) {
 	e.values[i] = v
 }
 
+// Buffer returns a slice of the executor's own that is bound to an input, for the caller to fill before each run.
+func (e *Executor) Buffer(name string) []float32 {
+	i := e.slot(name)
+	if e.values[i] == nil {
+		e.Feed(name, buffer(e.sizes[i]))
+	}
+	return e.values[i]
+}
+
 // Set gives a scalar its value.
 func (e *Executor) Set(name string, v float32) {
 	i := e.slot(name)

@@ -33,7 +33,7 @@ func ParseRule(name string) (Rule, error) {
 	return "", fmt.Errorf("server rule %q, want one of %s", name, strings.Join(names, ", "))
 }
 
-// Update moves w to the weighted average of the clients' Gaussians, damped by beta in the rule's space:
+// Average returns the weighted average of the clients' Gaussians, damped by beta towards w in the rule's space:
 //
 //	v ← (1−β)·v + β·Σ aᵢ·vᵢ / Σ aᵢ
 //
@@ -42,13 +42,14 @@ func ParseRule(name string) (Rule, error) {
 //	μ = Σ aᵢμᵢ    σ² = Σ aᵢ(σᵢ² + (μᵢ−μ)²)
 //
 // Sums are in float64 and in the order of qs. All slices have one length, and some weight is positive.
-func (r Rule) Update(w Gaussian, qs []Gaussian, weights []float64, beta float64) {
+func (r Rule) Average(w Gaussian, qs []Gaussian, weights []float64, beta float64) Gaussian {
 	var sum float64
 	for _, a := range weights {
 		sum += a
 	}
 	to, from := r.space()
 	blend := func(old float32, mean float64) float64 { return (1-beta)*to(old) + beta*mean }
+	out := Gaussian{make([]float32, len(w.Mu)), make([]float32, len(w.Rho))}
 	for i := range w.Mu {
 		var mu, v float64
 		for k, q := range qs {
@@ -63,9 +64,10 @@ func (r Rule) Update(w Gaussian, qs []Gaussian, weights []float64, beta float64)
 				v += weights[k] * d * d
 			}
 		}
-		w.Rho[i] = from(blend(w.Rho[i], v/sum))
-		w.Mu[i] = float32((1-beta)*float64(w.Mu[i]) + beta*mu)
+		out.Rho[i] = from(blend(w.Rho[i], v/sum))
+		out.Mu[i] = float32((1-beta)*float64(w.Mu[i]) + beta*mu)
 	}
+	return out
 }
 
 // space returns the maps from ρ to what the rule averages, and back.
