@@ -3,8 +3,10 @@
 // Package openblas calls OpenBLAS, for tests that compare the kernels with it. It is built with the tag openblas only,
 // and stands apart from package kernels because cgo and Go assembly cannot share a package.
 //
-// It wants libopenblas (on Debian: apt-get install libopenblas-dev) and a C compiler. For a build of OpenBLAS whose
-// names have a prefix, rename them: CGO_CFLAGS=-DPREFIX=scipy_ CGO_LDFLAGS="-L… -lscipy_openblas".
+// It wants libopenblas (on Debian: apt-get install libopenblas-dev) and a C compiler. The library inside the Python
+// package scipy-openblas32 has a prefix to its names; take it with
+//
+//	CGO_CFLAGS=-DPREFIX=scipy_ CGO_LDFLAGS="-L<its lib> -lscipy_openblas" go test -tags openblas,scipy
 package openblas
 
 /*
