@@ -1,0 +1,62 @@
+package algorithms
+
+import (
+	"testing"
+
+	"fedbayes/datasets"
+	"fedbayes/internal/kernels"
+	"fedbayes/internal/rng"
+	"fedbayes/layers"
+)
+
+// steps is how many local steps one call of Train does in a benchmark.
+const steps = 20
+
+// bench returns a worker and a client of 250 random images of MNIST's size, in batches of 100.
+func bench(tb testing.TB, m Algorithm, isa kernels.ISA) (*Worker, *Data) {
+	net, err := layers.New("mlp", []int{28, 28}, 10)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p, err := Compile(m, Task{Net: net, Batch: 100})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	const n = 300
+	ex := &datasets.Examples{X: make([]float32, n*net.In), Y: make([]float32, n), Dim: net.In}
+	r := rng.Stream{Seed: 1}.Rand()
+	for i := range ex.X {
+		ex.X[i] = max(0, r.Float32()-0.8)
+	}
+	for i := range ex.Y {
+		ex.Y[i] = float32(r.IntN(net.Classes))
+	}
+	return p.NewWorker(kernels.New(isa)), &Data{Batches: &datasets.Batches{Of: ex, Size: 100}, Steps: steps}
+}
+
+// BenchmarkStep times one local step of a client: batch 100, the network 784-100-10, noise, both gradients and all
+// updates included.
+func BenchmarkStep(b *testing.B) {
+	for _, name := range []string{"pfedbayes", "fedavg"} {
+		for _, isa := range kernels.Available() {
+			b.Run(name+"/"+isa.String(), func(b *testing.B) {
+				m, err := New(name, "")
+				if err != nil {
+					b.Fatal(err)
+				}
+				w, data := bench(b, m, isa)
+				r := rng.Stream{Seed: 1}
+				s := m.Server(w.Task, w.CPU, r)
+				c := m.Client(w.Task, w.CPU, s, r)
+				round := 0
+				for b.Loop() {
+					round++
+					if _, _, err := m.Train(w, m.Download(s, 0), c, data, r.At(round, 0)); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*steps), "µs/step")
+			})
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package algorithms
+
+import (
+	"math"
+
+	"fedbayes/graph"
+	"fedbayes/layers"
+)
+
+// Descent is how a method with point weights minimises: the optimizer and its settings.
+type Descent struct {
+	Optimizer                 string
+	LR, Momentum, WeightDecay float64
+}
+
+func (o *Descent) params() []Param {
+	return []Param{
+		{Name: "lr", Usage: "learning rate", Value: &o.LR, Open: true, Max: inf},
+		{Name: "optimizer", Usage: "rule of the local steps", Value: &o.Optimizer, OneOf: optimizers},
+		{Name: "momentum", Usage: "momentum of sgd", Value: &o.Momentum, Max: 0.9999},
+		{Name: "weight-decay", Usage: "weight decay of sgd", Value: &o.WeightDecay, Max: inf},
+	}
+}
+
+var optimizers = []string{"sgd", "adam"}
+
+// rule returns the optimizer for a learning rate.
+func (o *Descent) rule(lr float64) graph.Optimizer {
+	if o.Optimizer == "adam" {
+		return graph.NewAdam(float32(lr))
+	}
+	return graph.SGD{LR: float32(lr), Momentum: float32(o.Momentum), Decay: float32(o.WeightDecay)}
+}
+
+// crossEntropy declares the loss of point weights w: the mean over the mini-batch.
+func crossEntropy(b *graph.Builder, task Task) {
+	w := b.Param("w", task.Net.Size())
+	x, y := inputs(b, task)
+	nll := graph.CrossEntropy(task.Net.Logits(x, layers.Point(w)), y)
+	b.Output("nll", nll)
+	b.Minimize("loss", graph.Scale(nll, b.Scalar("1/rows")), w)
+}
+
+// descend minimises the cross-entropy of weights p in place, over the mini-batches of a round.
+func (o *Descent) descend(w *Worker, p []float32, s *graph.Moments, data *Data) (Report, error) {
+	e, rule := w.Exec, o.rule(o.LR)
+	e.Feed("w", p)
+	rep := Report{KL: math.NaN()}
+	for step := range data.Steps {
+		rows := w.next(data)
+		e.Set("1/rows", 1/float32(rows))
+		e.Run(rows)
+		nll := float64(e.Value("nll")) / float64(rows)
+		if err := finite(step, "negative log-likelihood", nll); err != nil {
+			return rep, err
+		}
+		rep.Loss += nll / float64(data.Steps)
+		rule.Update(w.CPU, s, p, e.Grad("w"))
+	}
+	return rep, nil
+}

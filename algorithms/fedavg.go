@@ -1,0 +1,50 @@
+package algorithms
+
+import (
+	"slices"
+
+	"fedbayes/graph"
+	"fedbayes/internal/kernels"
+	"fedbayes/internal/rng"
+)
+
+// FedAvg averages the clients' weights by their numbers of examples.
+//
+//	client: w ← the server's; a round of steps on the mean cross-entropy of a mini-batch
+//	server: w ← Σ nᵢ·wᵢ / Σ nᵢ
+//
+// It has a global model and no personal one. A client keeps nothing between rounds, no momentum either.
+//
+// McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data. AISTATS 2017. Algorithm 1.
+type FedAvg struct{ Descent }
+
+// NewFedAvg returns FedAvg with its defaults.
+func NewFedAvg() *FedAvg { return &FedAvg{Descent{Optimizer: "sgd", LR: 0.05}} }
+
+// None is the state of a client that keeps nothing.
+type None struct{}
+
+func (m *FedAvg) Params() []Param { return m.params() }
+func (m *FedAvg) Check() error    { return nil }
+
+func (m *FedAvg) Objective(b *graph.Builder, task Task) { crossEntropy(b, task) }
+
+func (m *FedAvg) Server(task Task, _ *kernels.CPU, r rng.Stream) []float32 {
+	return task.Net.InitUniform(r)
+}
+
+func (m *FedAvg) Client(Task, *kernels.CPU, []float32, rng.Stream) None { return None{} }
+
+func (m *FedAvg) Download(s []float32, _ int) []float32 { return s }
+
+func (m *FedAvg) Train(w *Worker, d []float32, _ *None, data *Data, _ rng.Stream) ([]float32, Report, error) {
+	p := slices.Clone(d)
+	rep, err := m.descend(w, p, &graph.Moments{}, data)
+	return p, rep, err
+}
+
+func (m *FedAvg) Aggregate(s *[]float32, ups []Upload[[]float32]) { *s = average(ups) }
+
+func (m *FedAvg) Personal([]float32, None) Predictor { return nil }
+func (m *FedAvg) Global(s []float32) Predictor       { return Point(s) }
+func (m *FedAvg) TrainsAll() bool                    { return false }

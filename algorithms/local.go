@@ -1,0 +1,51 @@
+package algorithms
+
+import (
+	"slices"
+
+	"fedbayes/graph"
+	"fedbayes/internal/kernels"
+	"fedbayes/internal/rng"
+)
+
+// Local trains each client alone, from one common start: the floor that a federated method has to beat.
+//
+// It sends nothing, has personal models and no global one, and every client trains in every round. Its optimizer runs on
+// over the rounds as if there were none.
+type Local struct{ Descent }
+
+// NewLocal returns Local with its defaults.
+func NewLocal() *Local { return &Local{Descent{Optimizer: "sgd", LR: 0.05}} }
+
+// LocalState is a client's weights and the memory of its optimizer.
+type LocalState struct {
+	W   []float32
+	Opt graph.Moments
+}
+
+func (m *Local) Params() []Param { return m.params() }
+func (m *Local) Check() error    { return nil }
+
+func (m *Local) Objective(b *graph.Builder, task Task) { crossEntropy(b, task) }
+
+// Server returns the common start, which is not sent but drawn by every client from the seed.
+func (m *Local) Server(task Task, _ *kernels.CPU, r rng.Stream) []float32 {
+	return task.Net.InitUniform(r)
+}
+
+func (m *Local) Client(_ Task, _ *kernels.CPU, start []float32, _ rng.Stream) LocalState {
+	return LocalState{W: slices.Clone(start)}
+}
+
+func (m *Local) Download([]float32, int) None { return None{} }
+
+func (m *Local) Train(w *Worker, _ None, c *LocalState, data *Data, _ rng.Stream) (None, Report, error) {
+	rep, err := m.descend(w, c.W, &c.Opt, data)
+	return None{}, rep, err
+}
+
+func (m *Local) Aggregate(*[]float32, []Upload[None]) {}
+
+func (m *Local) Personal(_ []float32, c LocalState) Predictor { return Point(c.W) }
+func (m *Local) Global([]float32) Predictor                   { return nil }
+func (m *Local) TrainsAll() bool                              { return true }

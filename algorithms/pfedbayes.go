@@ -1,0 +1,271 @@
+package algorithms
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+
+	"fedbayes/graph"
+	"fedbayes/internal/kernels"
+	"fedbayes/internal/rng"
+	"fedbayes/layers"
+	"fedbayes/priors"
+)
+
+// PFedBayes trains a Gaussian q over the weights for each client, held near a Gaussian w that all clients share.
+//
+//	personal:  min over q  E_q[NLL] + ζ·KL(q ‖ w)
+//	local:     min over w  KL(q ‖ w)
+//	server:    w ← (1−β)·w + β·mean(wᵢ)
+//
+// A client has both: in each step it moves its q and its copy of w along gradients that were taken at one point. The data
+// reach w through the divergence alone.
+//
+// Zhang et al., Personalized Federated Learning via Variational Bayesian Inference. ICML 2022. Algorithm 1.
+type PFedBayes struct {
+	Descent // of q; its LR is η₁
+
+	LRGlobal float64 // η₂, of w
+	Zeta     float64 // ζ, weight of the divergence
+	Rho      float64 // ρ at the start, where σ = log(1+e^ρ)
+	Beta     float64 // β, how far the server moves to the clients' mean
+
+	Samples       int     // K, draws of the weights in a step
+	NoiseScale    float64 // standard deviation of ε in θ = μ + σ⊙ε
+	Likelihood    string  // scale of the losses: sum, mean or batch
+	PersonalSteps int     // J, steps of q for each step of w
+	UpdateOrder   string  // simultaneous, or sequential: w steps at the q that has just moved
+	Rule          string  // what the server averages
+	Weighting     string  // of the clients in the server's mean: uniform or data
+	TrainAll      bool    // clients that are not sampled train their q too
+	OptState      string  // of w's optimizer: reset at each download, or persist
+	Start         string  // of the personal means: shared (the server's) or independent (their own draw)
+}
+
+// NewPFedBayes returns the method as the paper has it, with Adam for both steps: with SGD, η₂ = 0.001 moves w by next to
+// nothing where σ is large, and diverges where 2σ² < η₂.
+func NewPFedBayes() *PFedBayes {
+	return &PFedBayes{
+		Descent:  Descent{Optimizer: "adam", LR: 0.001},
+		LRGlobal: 0.001, Zeta: 10, Rho: -2.5, Beta: 1,
+		Samples: 1, NoiseScale: 1, Likelihood: "sum", PersonalSteps: 1, UpdateOrder: "simultaneous",
+		Rule: string(priors.RhoMean), Weighting: "uniform", TrainAll: true, OptState: "reset", Start: "shared",
+	}
+}
+
+// NewPFedBayesCode returns the method as the public code has it (github.com/AllenBeau/pFedBayes): five steps of q with
+// noise of 0.001 and ζ/R as the weight of the divergence, then a step of w at the new q; sampled clients only, averaged
+// by their number of examples.
+//
+// Deviates: in that code the σ of a divergence is that of the last forward pass, one step older than its μ; here both
+// are of the moment.
+func NewPFedBayesCode() *PFedBayes {
+	m := NewPFedBayes()
+	m.NoiseScale, m.Likelihood, m.PersonalSteps, m.UpdateOrder = 0.001, "batch", 5, "sequential"
+	m.Rho, m.Weighting, m.TrainAll, m.OptState = -3, "data", false, "persist"
+	return m
+}
+
+// PFedBayesState is what a client keeps: its Gaussian, and the memories of both optimizers, for μ and for ρ.
+type PFedBayesState struct {
+	Q          priors.Gaussian
+	OptQ, OptW GaussianMoments
+}
+
+// GaussianMoments is an optimizer's memory of a Gaussian.
+type GaussianMoments struct{ Mu, Rho graph.Moments }
+
+// rhoFloor bounds ρ from below: σ = 3·10⁻⁷. Without a bound σ could underflow, and 1/σ² with it.
+const rhoFloor = -15
+
+// initStd is the standard deviation of the means at the start, as in the public code.
+const initStd = 0.1
+
+func (m *PFedBayes) Params() []Param {
+	return append(m.Descent.params(),
+		Param{Name: "lr-global", Usage: "learning rate η₂ of the localised global distribution", Value: &m.LRGlobal, Open: true, Max: inf},
+		Param{Name: "zeta", Usage: "weight ζ of the divergence from the global distribution", Value: &m.Zeta, Max: inf},
+		Param{Name: "rho", Usage: "ρ of all weights at the start, σ = log(1+e^ρ)", Value: &m.Rho, Min: rhoFloor, Max: 20},
+		Param{Name: "beta", Usage: "how far the server moves to the clients' mean", Value: &m.Beta, Max: 2},
+		Param{Name: "samples", Usage: "draws K of the weights in a step", Value: &m.Samples, Min: 1, Max: 64},
+		Param{Name: "noise-scale", Usage: "standard deviation of the noise of a draw", Value: &m.NoiseScale, Max: inf},
+		Param{Name: "likelihood", Usage: "scale of the loss: (n/b)·NLL + ζ·KL, that divided by n, or NLL + (ζ/R)·KL", Value: &m.Likelihood, OneOf: []string{"sum", "mean", "batch"}},
+		Param{Name: "personal-steps", Usage: "steps J of the personal distribution for each of the global one", Value: &m.PersonalSteps, Min: 1, Max: 1000},
+		Param{Name: "update-order", Usage: "whether both step from one point, or the global one after the personal", Value: &m.UpdateOrder, OneOf: []string{"simultaneous", "sequential"}},
+		Param{Name: "server", Usage: "what the server averages", Value: &m.Rule, OneOf: ruleNames()},
+		Param{Name: "weighting", Usage: "of clients in the server's mean", Value: &m.Weighting, OneOf: []string{"uniform", "data"}},
+		Param{Name: "train-all", Usage: "clients that are not sampled train their personal distribution too", Value: &m.TrainAll},
+		Param{Name: "optimizer-state", Usage: "whether the global optimizer starts afresh each round", Value: &m.OptState, OneOf: []string{"reset", "persist"}},
+		Param{Name: "start", Usage: "personal means at the start: the server's, or a draw of each client's own", Value: &m.Start, OneOf: []string{"shared", "independent"}},
+	)
+}
+
+func ruleNames() []string {
+	var names []string
+	for _, r := range priors.Rules() {
+		names = append(names, string(r))
+	}
+	return names
+}
+
+func (m *PFedBayes) Check() error {
+	if m.closedForm() && m.UpdateOrder == "sequential" {
+		return errors.New("--update-order sequential: the closed-form server has no global step to order")
+	}
+	return nil
+}
+
+// closedForm says whether clients send their q and leave w to the server.
+func (m *PFedBayes) closedForm() bool { return m.Rule == string(priors.ClosedForm) }
+
+func (m *PFedBayes) Objective(b *graph.Builder, task Task) {
+	n := task.Net.Size()
+	q, w := b.Gaussian("q", n), b.Gaussian("w", n)
+	x, y := inputs(b, task)
+	var draws []*graph.Node
+	for k := range m.Samples {
+		logits := task.Net.Logits(x, layers.Draw(q, b.Input(noise(k), n)))
+		draws = append(draws, graph.CrossEntropy(logits, y))
+	}
+	nll, kl := graph.Sum(draws...), priors.KL(q, w)
+	b.Output("nll", nll)
+	b.Output("kl", kl)
+	b.Minimize("personal", graph.Sum(graph.Scale(nll, b.Scalar("a")), graph.Scale(kl, b.Scalar("zeta"))), q.Mu, q.Rho)
+	switch {
+	case m.closedForm():
+	case m.Likelihood == "sum": // the paper's: no factor, and so no pass over the gradients
+		b.Minimize("global", kl, w.Mu, w.Rho)
+	default:
+		b.Minimize("global", graph.Scale(kl, b.Scalar("c")), w.Mu, w.Rho)
+	}
+}
+
+func noise(k int) string { return "noise" + strconv.Itoa(k) }
+
+func (m *PFedBayes) Server(task Task, cpu *kernels.CPU, r rng.Stream) priors.Gaussian {
+	return priors.Constant(task.Net.InitNormal(cpu, initStd, r), float32(m.Rho))
+}
+
+func (m *PFedBayes) Client(task Task, cpu *kernels.CPU, s priors.Gaussian, r rng.Stream) PFedBayesState {
+	if m.Start == "independent" {
+		return PFedBayesState{Q: priors.Constant(task.Net.InitNormal(cpu, initStd, r), float32(m.Rho))}
+	}
+	return PFedBayesState{Q: s.Clone()}
+}
+
+func (m *PFedBayes) Download(s priors.Gaussian, _ int) priors.Gaussian { return s }
+
+func (m *PFedBayes) Train(wk *Worker, v priors.Gaussian, c *PFedBayesState, data *Data, r rng.Stream) (priors.Gaussian, Report, error) {
+	e, w, rep := wk.Exec, v.Clone(), Report{}
+	feed(e, "q", c.Q)
+	feed(e, "w", w)
+	if m.OptState == "reset" {
+		c.OptW = GaussianMoments{}
+	}
+	q := stepper{wk, m.rule(m.LR), c.Q, &c.OptQ}
+	global := stepper{wk, m.rule(m.LRGlobal), w, &c.OptW}
+
+	n, steps := float64(data.Examples()), float64(data.Steps)
+	for step := range data.Steps {
+		rows := wk.next(data)
+		m.scale(e, n, float64(rows), steps)
+		for j := range m.PersonalSteps {
+			m.draw(wk, r, step*m.PersonalSteps+j)
+			if m.UpdateOrder == "simultaneous" && j == m.PersonalSteps-1 {
+				e.Run(rows)
+			} else {
+				e.RunFor("personal", rows)
+			}
+			nll := float64(e.Value("nll")) / float64(rows*m.Samples)
+			kl := float64(e.Value("kl"))
+			if err := cmp.Or(finite(step, "negative log-likelihood", nll), finite(step, "divergence", kl)); err != nil {
+				return w, rep, err
+			}
+			rep.Loss += nll / (steps * float64(m.PersonalSteps))
+			rep.KL += kl / (steps * float64(m.PersonalSteps))
+			rep.Clamped += q.update("q")
+		}
+		if m.closedForm() {
+			continue
+		}
+		if m.UpdateOrder == "sequential" {
+			e.RunFor("global", rows)
+		}
+		rep.Clamped += global.update("w")
+	}
+	if m.closedForm() {
+		return c.Q.Clone(), rep, nil
+	}
+	return w, rep, nil
+}
+
+// scale sets the weights of the losses for a client of n examples and a mini-batch of rows: a of the summed NLL, zeta of
+// the personal divergence, c of the global one.
+func (m *PFedBayes) scale(e *graph.Executor, n, rows, steps float64) {
+	a, zeta, c := n/rows, m.Zeta, 1.0
+	switch m.Likelihood {
+	case "mean":
+		a, zeta, c = 1/rows, m.Zeta/n, 1/n
+	case "batch":
+		a, zeta, c = 1, m.Zeta/steps, m.Zeta/steps
+	}
+	e.Set("a", float32(a/float64(m.Samples)))
+	e.Set("zeta", float32(zeta))
+	if e.Has("c") {
+		e.Set("c", float32(c))
+	}
+}
+
+// draw fills the noise of the K draws of a step.
+func (m *PFedBayes) draw(wk *Worker, r rng.Stream, step int) {
+	for k := range m.Samples {
+		eps := wk.Exec.Buffer(noise(k))
+		switch m.NoiseScale {
+		case 0:
+			clear(eps)
+		default:
+			r.For(rng.Noise).Normals(wk.CPU, eps, step*m.Samples+k)
+			if m.NoiseScale != 1 {
+				wk.CPU.Scale(eps, float32(m.NoiseScale), eps)
+			}
+		}
+	}
+}
+
+// feed binds a Gaussian to the parameters of its name.
+func feed(e *graph.Executor, name string, g priors.Gaussian) {
+	e.Feed(name+".mu", g.Mu)
+	e.Feed(name+".rho", g.Rho)
+}
+
+// A stepper moves one Gaussian along its gradients.
+type stepper struct {
+	*Worker
+	rule graph.Optimizer
+	g    priors.Gaussian
+	opt  *GaussianMoments
+}
+
+// update does one step and returns how many ρ it had to raise to their floor.
+func (s stepper) update(name string) int {
+	s.rule.Update(s.CPU, &s.opt.Mu, s.g.Mu, s.Exec.Grad(name+".mu"))
+	s.rule.Update(s.CPU, &s.opt.Rho, s.g.Rho, s.Exec.Grad(name+".rho"))
+	return s.CPU.ClampMin(s.g.Rho, rhoFloor)
+}
+
+func (m *PFedBayes) Aggregate(s *priors.Gaussian, ups []Upload[priors.Gaussian]) {
+	var qs []priors.Gaussian
+	var weights []float64
+	for _, u := range ups {
+		a := 1.0
+		if m.Weighting == "data" {
+			a = float64(u.Examples)
+		}
+		qs, weights = append(qs, u.Msg), append(weights, a)
+	}
+	*s = priors.Rule(m.Rule).Average(*s, qs, weights, m.Beta)
+}
+
+func (m *PFedBayes) Personal(_ priors.Gaussian, c PFedBayesState) Predictor { return Bayes(c.Q) }
+func (m *PFedBayes) Global(s priors.Gaussian) Predictor                     { return Bayes(s) }
+func (m *PFedBayes) TrainsAll() bool                                        { return m.TrainAll }

@@ -1,0 +1,81 @@
+package algorithms
+
+import (
+	"fedbayes/graph"
+	"fedbayes/internal/rng"
+	"fedbayes/layers"
+	"fedbayes/priors"
+)
+
+// A Predictor gives class probabilities.
+type Predictor interface {
+	// Members writes log-probabilities into dst [max(m, 1), n, classes] for x [n, in]: one slab for each of m draws of
+	// the weights, or one for their mean if m is 0. A draw serves all n examples. Equal r gives equal draws.
+	Members(w *Worker, dst, x []float32, m int, r rng.Stream)
+
+	// Random reports whether draws differ from each other.
+	Random() bool
+}
+
+// predictRows is how many examples a forward pass takes at once. More would push the weights out of the cache.
+const predictRows = 128
+
+// prediction declares the forward pass of a network with point weights.
+func prediction(b *graph.Builder, net *layers.Model) {
+	logits := net.Logits(b.Input("x", predictRows, net.In), layers.Point(b.Input("w", net.Size())))
+	b.Output("log p", graph.LogSoftmax(logits))
+}
+
+// logProbs writes log p(y|x, weights) into dst [n, classes] for x [n, in].
+func (w *Worker) logProbs(dst, x, weights []float32) {
+	e, in, classes := w.predict, w.Net.In, w.Net.Classes
+	e.Feed("w", weights)
+	for len(x) > 0 {
+		rows := min(predictRows, len(x)/in)
+		if rows == predictRows {
+			e.Feed("x", x[:rows*in])
+		} else {
+			e.Feed("x", append(x[:rows*in:rows*in], make([]float32, (predictRows-rows)*in)...))
+		}
+		e.Run(rows)
+		copy(dst, e.Fetch("log p")[:rows*classes])
+		dst, x = dst[rows*classes:], x[rows*in:]
+	}
+}
+
+// Point predicts with one weight vector.
+type Point []float32
+
+// Members implements [Predictor]. All members are the same.
+func (p Point) Members(w *Worker, dst, x []float32, m int, _ rng.Stream) {
+	slab := len(x) / w.Net.In * w.Net.Classes
+	w.logProbs(dst[:slab], x, p)
+	for i := 1; i < m; i++ {
+		copy(dst[i*slab:(i+1)*slab], dst)
+	}
+}
+
+// Random implements [Predictor].
+func (Point) Random() bool { return false }
+
+// Bayes predicts with draws from a Gaussian over the weights, or with its mean.
+type Bayes priors.Gaussian
+
+// Members implements [Predictor].
+func (p Bayes) Members(w *Worker, dst, x []float32, m int, r rng.Stream) {
+	if m == 0 {
+		w.logProbs(dst, x, p.Mu)
+		return
+	}
+	slab := len(x) / w.Net.In * w.Net.Classes
+	sigma, unused := make([]float32, len(p.Mu)), make([]float32, len(p.Mu))
+	w.CPU.Softplus(sigma, unused, p.Rho)
+	for i := range m {
+		r.For(rng.Eval).Normals(w.CPU, w.draw, i)
+		w.CPU.Sample(w.draw, p.Mu, sigma, w.draw)
+		w.logProbs(dst[i*slab:(i+1)*slab], x, w.draw)
+	}
+}
+
+// Random implements [Predictor].
+func (Bayes) Random() bool { return true }

@@ -1,0 +1,132 @@
+package algorithms
+
+import (
+	"fmt"
+	"strings"
+
+	"fedbayes/graph"
+	"fedbayes/internal/kernels"
+	"fedbayes/internal/rng"
+)
+
+// An Entry describes a method to the command line.
+type Entry struct {
+	Name  string
+	About string // one line
+	Paper string
+
+	// Presets are named sets of defaults. The first is the default.
+	Presets []Preset
+}
+
+// A Preset makes a method with one set of defaults.
+type Preset struct {
+	Name, About string
+	New         func() Algorithm
+}
+
+// All lists the methods. A new method is one file and one entry here.
+func All() []Entry {
+	return []Entry{
+		{
+			Name:  "pfedbayes",
+			About: "a Gaussian network for each client, held near a global one by a divergence",
+			Paper: "Zhang et al., Personalized Federated Learning via Variational Bayesian Inference, ICML 2022",
+			Presets: []Preset{
+				{"paper", "Algorithm 1 of the paper, with Adam", func() Algorithm { return erase(NewPFedBayes()) }},
+				{"code", "what the public code does: five personal steps, noise 0.001, ζ/R", func() Algorithm { return erase(NewPFedBayesCode()) }},
+			},
+		},
+		{
+			Name:    "fedavg",
+			About:   "one network for all, the average of what the clients make of it",
+			Paper:   "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, AISTATS 2017",
+			Presets: []Preset{{"paper", "Algorithm 1 of the paper", func() Algorithm { return erase(NewFedAvg()) }}},
+		},
+		{
+			Name:    "local",
+			About:   "each client alone, nothing sent",
+			Paper:   "none: the floor of every comparison",
+			Presets: []Preset{{"paper", "SGD", func() Algorithm { return erase(NewLocal()) }}},
+		},
+	}
+}
+
+// New returns the method of a name with the defaults of a preset; an empty preset stands for the first.
+func New(name, preset string) (Algorithm, error) {
+	var names []string
+	for _, e := range All() {
+		if e.Name != name {
+			names = append(names, e.Name)
+			continue
+		}
+		var presets []string
+		for _, p := range e.Presets {
+			if preset == "" || p.Name == preset {
+				return p.New(), nil
+			}
+			presets = append(presets, p.Name)
+		}
+		return nil, fmt.Errorf("--preset %q: want one of %s for %s", preset, strings.Join(presets, ", "), name)
+	}
+	return nil, fmt.Errorf("--algo %q: want one of %s", name, strings.Join(names, ", "))
+}
+
+// Algorithm is a Method with its types hidden; the loop drives it. States travel as pointers, messages as values.
+type Algorithm interface {
+	Params() []Param
+	Check() error
+	Objective(b *graph.Builder, task Task)
+	Server(task Task, cpu *kernels.CPU, r rng.Stream) any
+	Client(task Task, cpu *kernels.CPU, s any, r rng.Stream) any
+	Download(s any, i int) any
+	Train(w *Worker, d, c any, data *Data, r rng.Stream) (any, Report, error)
+	Aggregate(s any, ups []Upload[any])
+	Personal(s, c any) Predictor
+	Global(s any) Predictor
+	TrainsAll() bool
+}
+
+// erase hides the types of m.
+func erase[S, C, D, U any](m Method[S, C, D, U]) Algorithm { return erased[S, C, D, U]{m} }
+
+type erased[S, C, D, U any] struct{ m Method[S, C, D, U] }
+
+func (e erased[S, C, D, U]) Params() []Param { return e.m.Params() }
+
+func (e erased[S, C, D, U]) Check() error {
+	if err := checkAll(e.m.Params()); err != nil {
+		return err
+	}
+	return e.m.Check()
+}
+
+func (e erased[S, C, D, U]) Objective(b *graph.Builder, task Task) { e.m.Objective(b, task) }
+
+func (e erased[S, C, D, U]) Server(task Task, cpu *kernels.CPU, r rng.Stream) any {
+	s := e.m.Server(task, cpu, r)
+	return &s
+}
+
+func (e erased[S, C, D, U]) Client(task Task, cpu *kernels.CPU, s any, r rng.Stream) any {
+	c := e.m.Client(task, cpu, *s.(*S), r)
+	return &c
+}
+
+func (e erased[S, C, D, U]) Download(s any, i int) any { return e.m.Download(*s.(*S), i) }
+
+func (e erased[S, C, D, U]) Train(w *Worker, d, c any, data *Data, r rng.Stream) (any, Report, error) {
+	return e.m.Train(w, d.(D), c.(*C), data, r)
+}
+
+func (e erased[S, C, D, U]) Aggregate(s any, ups []Upload[any]) {
+	typed := make([]Upload[U], len(ups))
+	for i, u := range ups {
+		typed[i] = Upload[U]{u.Client, u.Examples, u.Msg.(U)}
+	}
+	e.m.Aggregate(s.(*S), typed)
+}
+
+func (e erased[S, C, D, U]) Personal(s, c any) Predictor { return e.m.Personal(*s.(*S), *c.(*C)) }
+func (e erased[S, C, D, U]) Global(s any) Predictor      { return e.m.Global(*s.(*S)) }
+func (e erased[S, C, D, U]) TrainsAll() bool             { return e.m.TrainsAll() }
