@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -122,6 +121,12 @@ var elemCases = []elemCase{
 	{"SampleGrad", normals(3), 1, false, 1.2e-7,
 		func(c *CPU, y, x [][]float32) { c.SampleGrad(y[0], x[0], x[1], x[2]) },
 		one(func(x []float64) float64 { return x[0] * x[1] * x[2] })},
+	{"CombineSampleGrad", normals(4), 1, false, 2.5e-7,
+		func(c *CPU, y, x [][]float32) { c.CombineSampleGrad(y[0], -1.3, x[0], x[1], x[2], x[3]) },
+		func(x []float64) (y, size []float64) {
+			a, b := f64(-1.3)*x[0], x[1]*x[2]*x[3]
+			return []float64{a + b}, []float64{math.Abs(a) + math.Abs(b)}
+		}},
 	{"GaussianKL", []func(*rand.Rand) float32{normal, positive, normal, normal, positive, normal}, 4, false, 6e-7,
 		func(c *CPU, y, x [][]float32) {
 			c.GaussianKL(y[0], y[1], y[2], y[3], x[0], x[1], x[2], x[3], x[4], x[5])
@@ -438,19 +443,4 @@ func BenchmarkLog(b *testing.B) {
 func BenchmarkCombine(b *testing.B) {
 	x := benchSlices(3)
 	benchElem(b, benchLen, func(c *CPU) { c.Combine(x[0], 0.1, x[1], 0.2, x[2]) })
-}
-
-func BenchmarkBiasReLU(b *testing.B) {
-	const rows, n = 100, 100
-	y, bias := make([]float32, rows*n), make([]float32, n)
-	benchElem(b, rows*n, func(c *CPU) { c.BiasReLU(y, bias, rows, n, true) })
-}
-
-func BenchmarkColSum(b *testing.B) {
-	for _, n := range []int{10, 100} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			g, dst := make([]float32, 100*n), make([]float32, n)
-			benchElem(b, 100*n, func(c *CPU) { c.ColSum(dst, g, 100, n) })
-		})
-	}
 }

@@ -279,29 +279,25 @@ loop:
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       gaussConstants<>+384(SB), Y2, Y2
 	VMULPS       Y2, Y1, Y1
-	VBROADCASTSS gaussConstants<>+384(SB), Y2
-	VADDPS       Y2, Y1, Y3
-	VBROADCASTSS gaussConstants<>+352(SB), Y4
-	VFMADD213PS  gaussConstants<>+384(SB), Y1, Y4
-	VMULPS       Y4, Y3, Y5
-	VDIVPS       Y5, Y2, Y5
-	VMULPS       Y3, Y1, Y3
-	VMULPS       Y5, Y3, Y3
-	VMULPS       Y3, Y3, Y6
-	VBROADCASTSS gaussConstants<>+416(SB), Y7
-	VFMADD213PS  gaussConstants<>+448(SB), Y6, Y7
-	VFMADD213PS  gaussConstants<>+480(SB), Y6, Y7
-	VFMADD213PS  gaussConstants<>+512(SB), Y6, Y7
-	VFMADD213PS  gaussConstants<>+544(SB), Y6, Y7
-	VXORPS       Y8, Y8, Y8
-	VMAXPS       Y0, Y8, Y8
-	VMULPS       Y7, Y6, Y6
-	VFMADD213PS  Y3, Y3, Y6
-	VADDPS       Y6, Y8, Y3
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y5, Y0, Y0
-	VMOVUPS      Y3, (AX)(SI*1)
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y0, Y2, Y2
+	VBROADCASTSS gaussConstants<>+352(SB), Y3
+	VFMADD213PS  gaussConstants<>+384(SB), Y1, Y3
+	VDIVPS       Y3, Y1, Y3
+	VMULPS       Y3, Y3, Y4
+	VBROADCASTSS gaussConstants<>+416(SB), Y5
+	VFMADD213PS  gaussConstants<>+448(SB), Y4, Y5
+	VFMADD213PS  gaussConstants<>+480(SB), Y4, Y5
+	VFMADD213PS  gaussConstants<>+512(SB), Y4, Y5
+	VFMADD213PS  gaussConstants<>+544(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VFMADD213PS  Y3, Y3, Y4
+	VADDPS       Y4, Y2, Y2
+	VBROADCASTSS gaussConstants<>+384(SB), Y3
+	VBLENDVPS    Y0, Y1, Y3, Y0
+	VADDPS       Y3, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      Y2, (AX)(SI*1)
 	VMOVUPS      Y0, (CX)(SI*1)
 	VMOVUPS      32(DX)(SI*1), Y0
 	VBROADCASTSS gaussConstants<>+0(SB), Y1
@@ -325,29 +321,25 @@ loop:
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       gaussConstants<>+384(SB), Y2, Y2
 	VMULPS       Y2, Y1, Y1
-	VBROADCASTSS gaussConstants<>+384(SB), Y2
-	VADDPS       Y2, Y1, Y3
-	VBROADCASTSS gaussConstants<>+352(SB), Y4
-	VFMADD213PS  gaussConstants<>+384(SB), Y1, Y4
-	VMULPS       Y4, Y3, Y5
-	VDIVPS       Y5, Y2, Y5
-	VMULPS       Y3, Y1, Y3
-	VMULPS       Y5, Y3, Y3
-	VMULPS       Y3, Y3, Y6
-	VBROADCASTSS gaussConstants<>+416(SB), Y7
-	VFMADD213PS  gaussConstants<>+448(SB), Y6, Y7
-	VFMADD213PS  gaussConstants<>+480(SB), Y6, Y7
-	VFMADD213PS  gaussConstants<>+512(SB), Y6, Y7
-	VFMADD213PS  gaussConstants<>+544(SB), Y6, Y7
-	VXORPS       Y8, Y8, Y8
-	VMAXPS       Y0, Y8, Y8
-	VMULPS       Y7, Y6, Y6
-	VFMADD213PS  Y3, Y3, Y6
-	VADDPS       Y6, Y8, Y3
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y5, Y0, Y0
-	VMOVUPS      Y3, 32(AX)(SI*1)
+	VXORPS       Y2, Y2, Y2
+	VMAXPS       Y0, Y2, Y2
+	VBROADCASTSS gaussConstants<>+352(SB), Y3
+	VFMADD213PS  gaussConstants<>+384(SB), Y1, Y3
+	VDIVPS       Y3, Y1, Y3
+	VMULPS       Y3, Y3, Y4
+	VBROADCASTSS gaussConstants<>+416(SB), Y5
+	VFMADD213PS  gaussConstants<>+448(SB), Y4, Y5
+	VFMADD213PS  gaussConstants<>+480(SB), Y4, Y5
+	VFMADD213PS  gaussConstants<>+512(SB), Y4, Y5
+	VFMADD213PS  gaussConstants<>+544(SB), Y4, Y5
+	VMULPS       Y5, Y4, Y4
+	VFMADD213PS  Y3, Y3, Y4
+	VADDPS       Y4, Y2, Y2
+	VBROADCASTSS gaussConstants<>+384(SB), Y3
+	VBLENDVPS    Y0, Y1, Y3, Y0
+	VADDPS       Y3, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      Y2, 32(AX)(SI*1)
 	VMOVUPS      Y0, 32(CX)(SI*1)
 	ADDQ         $0x40, SI
 	DECQ         BX
@@ -404,6 +396,36 @@ loop:
 	ADDQ    $0x40, DI
 	DECQ    SI
 	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func combineSampleGradAVX2(drho []float32, x []float32, dtheta []float32, eps []float32, dsigma []float32, a float32)
+// Requires: AVX, FMA3
+TEXT ·combineSampleGradAVX2(SB), NOSPLIT, $0-124
+	MOVQ         drho_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         dtheta_base+48(FP), DX
+	MOVQ         eps_base+72(FP), BX
+	MOVQ         dsigma_base+96(FP), SI
+	MOVQ         drho_len+8(FP), DI
+	VBROADCASTSS a+120(FP), Y0
+	XORQ         R8, R8
+	SHRQ         $0x04, DI
+
+loop:
+	VMOVUPS     (DX)(R8*1), Y1
+	VMULPS      (BX)(R8*1), Y1, Y1
+	VMULPS      (SI)(R8*1), Y1, Y1
+	VFMADD231PS (CX)(R8*1), Y0, Y1
+	VMOVUPS     Y1, (AX)(R8*1)
+	VMOVUPS     32(DX)(R8*1), Y1
+	VMULPS      32(BX)(R8*1), Y1, Y1
+	VMULPS      32(SI)(R8*1), Y1, Y1
+	VFMADD231PS 32(CX)(R8*1), Y0, Y1
+	VMOVUPS     Y1, 32(AX)(R8*1)
+	ADDQ        $0x40, R8
+	DECQ        DI
+	JNZ         loop
 	VZEROUPPER
 	RET
 
@@ -574,31 +596,27 @@ loop:
 	VFMADD213PS       Z1, Z7, Z6
 	VADDPS.BCST       gaussConstants<>+384(SB), Z6, Z1
 	VSCALEFPS         Z2, Z1, Z1
-	VBROADCASTSS      gaussConstants<>+384(SB), Z2
-	VADDPS            Z2, Z1, Z6
-	VBROADCASTSS      gaussConstants<>+352(SB), Z7
-	VFMADD213PS.BCST  gaussConstants<>+384(SB), Z1, Z7
-	VMULPS            Z7, Z6, Z8
-	VDIVPS            Z8, Z2, Z8
-	VMULPS            Z6, Z1, Z6
-	VMULPS            Z8, Z6, Z6
-	VMULPS            Z6, Z6, Z9
-	VBROADCASTSS      gaussConstants<>+416(SB), Z10
-	VFMADD213PS.BCST  gaussConstants<>+448(SB), Z9, Z10
-	VFMADD213PS.BCST  gaussConstants<>+480(SB), Z9, Z10
-	VFMADD213PS.BCST  gaussConstants<>+512(SB), Z9, Z10
-	VFMADD213PS.BCST  gaussConstants<>+544(SB), Z9, Z10
 	VPXORD            Z3, Z3, Z3
-	VMAXPS            Z0, Z3, Z11
-	VMULPS            Z10, Z9, Z9
-	VFMADD213PS       Z6, Z6, Z9
-	VADDPS            Z9, Z11, Z6
+	VMAXPS            Z0, Z3, Z2
+	VBROADCASTSS      gaussConstants<>+352(SB), Z6
+	VFMADD213PS.BCST  gaussConstants<>+384(SB), Z1, Z6
+	VDIVPS            Z6, Z1, Z6
+	VMULPS            Z6, Z6, Z7
+	VBROADCASTSS      gaussConstants<>+416(SB), Z8
+	VFMADD213PS.BCST  gaussConstants<>+448(SB), Z7, Z8
+	VFMADD213PS.BCST  gaussConstants<>+480(SB), Z7, Z8
+	VFMADD213PS.BCST  gaussConstants<>+512(SB), Z7, Z8
+	VFMADD213PS.BCST  gaussConstants<>+544(SB), Z7, Z8
+	VMULPS            Z8, Z7, Z7
+	VFMADD213PS       Z6, Z6, Z7
+	VADDPS            Z7, Z2, Z2
+	VBROADCASTSS      gaussConstants<>+384(SB), Z6
 	VPXORD            Z4, Z4, Z4
 	VPCMPD            $0x01, Z4, Z0, K1
-	VBLENDMPS         Z1, Z2, K1, Z5
-	VMULPS            Z7, Z5, Z0
-	VMULPS            Z8, Z0, Z0
-	VMOVUPS           Z6, (AX)(SI*1)
+	VBLENDMPS         Z1, Z6, K1, Z5
+	VADDPS            Z6, Z1, Z0
+	VDIVPS            Z0, Z5, Z0
+	VMOVUPS           Z2, (AX)(SI*1)
 	VMOVUPS           Z0, (CX)(SI*1)
 	ADDQ              $0x40, SI
 	DECQ              BX
@@ -647,6 +665,31 @@ loop:
 	ADDQ    $0x40, DI
 	DECQ    SI
 	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func combineSampleGradAVX512(drho []float32, x []float32, dtheta []float32, eps []float32, dsigma []float32, a float32)
+// Requires: AVX, AVX512F
+TEXT ·combineSampleGradAVX512(SB), NOSPLIT, $0-124
+	MOVQ         drho_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         dtheta_base+48(FP), DX
+	MOVQ         eps_base+72(FP), BX
+	MOVQ         dsigma_base+96(FP), SI
+	MOVQ         drho_len+8(FP), DI
+	VBROADCASTSS a+120(FP), Z0
+	XORQ         R8, R8
+	SHRQ         $0x04, DI
+
+loop:
+	VMOVUPS     (DX)(R8*1), Z1
+	VMULPS      (BX)(R8*1), Z1, Z1
+	VMULPS      (SI)(R8*1), Z1, Z1
+	VFMADD231PS (CX)(R8*1), Z0, Z1
+	VMOVUPS     Z1, (AX)(R8*1)
+	ADDQ        $0x40, R8
+	DECQ        DI
+	JNZ         loop
 	VZEROUPPER
 	RET
 

@@ -21,6 +21,13 @@ func init() {
 			v.kernel("sampleGrad", "sampleGradGeneric", []string{"drho", "dtheta", "eps", "dsigma"}, "", nil, func(at func(string) Mem) {
 				VMOVUPS(v.mul(v.mul(v.load(at("dtheta")), at("eps")), at("dsigma")), at("drho"))
 			})
+			var a reg.VecVirtual
+			v.kernel("combineSampleGrad", "combineSampleGradGeneric", []string{"drho", "x", "dtheta", "eps", "dsigma"}, "a float32",
+				func() { a = v.param("a") },
+				func(at func(string) Mem) {
+					d := v.mul(v.mul(v.load(at("dtheta")), at("eps")), at("dsigma"))
+					VMOVUPS(v.fmadd(d, a, at("x")), at("drho"))
+				})
 			v.kl()
 		}
 	}
@@ -35,14 +42,17 @@ func (v vec) softplus(rho reg.VecVirtual) (s, d reg.VecVirtual) {
 	} else {
 		e = v.mul(e, v.addInt(v.shl(t, 23), num(1)))
 	}
+	s = v.add(v.max(v.zero(), rho), v.log1p01(e))
 	one := v.load(num(1))
-	d1, d2 := v.add(e, one), v.fma(v.load(num(0.5)), e, num(1))
-	inv := v.div(one, v.mul(d1, d2))
-	w := v.mul(v.mul(e, d1), inv)
-	z := v.mul(w, w)
+	return s, v.div(v.ifNegative(rho, e, one), v.add(e, one))
+}
+
+// log1p01 returns log(1+e) for e in [0, 1]: 2·artanh(t/2) of t = 2e/(2+e).
+func (v vec) log1p01(e reg.VecVirtual) reg.VecVirtual {
+	t := v.div(e, v.fma(v.load(num(0.5)), e, num(1)))
+	z := v.mul(t, t)
 	p := v.poly(z, 0.1161246088505824/1024, 0.10853230498709278/256, 0.14296182397592277/64, 0.1999985310341255/16, 0.3333333366043575/4)
-	s = v.add(v.max(v.zero(), rho), v.fma(v.mul(z, p), w, w))
-	return s, v.mul(v.mul(v.ifNegative(rho, e, one), d2), inv)
+	return v.fma(v.mul(z, p), t, t)
 }
 
 // kl adds the divergence of each element to its lane of sum and writes the four gradients.
