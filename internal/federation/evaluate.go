@@ -1,0 +1,153 @@
+package federation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"fedbayes/algorithms"
+	"fedbayes/internal/metrics"
+	"fedbayes/internal/rng"
+)
+
+// finalMC is the number of draws in the evaluation that follows a run that was evaluated at mean weights.
+const finalMC = 10
+
+// A Result is how a run ended.
+type Result struct {
+	Last  *Evaluation // nil if the run ended before its first
+	Drawn *Evaluation // the same weights with finalMC draws, where Last predicts with mean weights and that differs
+}
+
+// An Evaluation scores the models after a round: the global model after its aggregation, personal models as they came
+// out of their last local training, all of them on the same test examples.
+type Evaluation struct {
+	Round   int
+	MC      int
+	Clients []Scores
+
+	Personal, Global *Pooled // nil where the method has no such model
+
+	Loss    float64 // mean over the clients that trained of their Report.Loss
+	KL      float64 // likewise; NaN where the method has none
+	Clamped int     // sum over the clients
+
+	Spent
+}
+
+// Scores are those of one client's test examples, and how its last round of training went.
+type Scores struct {
+	Client, Train, Test int // number of the client, and of its examples
+	Personal, Global    *metrics.Report
+	Trained             bool
+	Report              algorithms.Report // if Trained
+}
+
+// Pooled are the scores over the test examples of all clients.
+type Pooled struct {
+	metrics.Report
+	Clients metrics.Spread // of the accuracy
+}
+
+// random reports whether the method's predictions draw weights.
+func (r *run) random() bool {
+	for _, p := range []algorithms.Predictor{r.method.Global(r.server), r.method.Personal(r.server, r.states[0])} {
+		if p != nil && p.Random() {
+			return true
+		}
+	}
+	return false
+}
+
+// evaluate scores personal and global models with mc draws after round t.
+func (r *run) evaluate(ctx context.Context, t, mc int, trained []training) (Evaluation, error) {
+	began := time.Now()
+	n := len(r.clients)
+	personal, global := make([]*metrics.Stat, n), make([]*metrics.Stat, n)
+	root := r.root.For(rng.Eval)
+	err := r.each(ctx, n, func(w *worker, i int) error {
+		// The global model's draws are the same for every client; a personal model has its own.
+		global[i] = r.score(w, r.method.Global(r.server), i, mc, root.At(t, 0))
+		personal[i] = r.score(w, r.method.Personal(r.server, r.states[i]), i, mc, root.At(t, i+1))
+		return nil
+	})
+	if err != nil {
+		return Evaluation{}, err
+	}
+	e := Evaluation{Round: t, MC: mc, Clients: make([]Scores, n)}
+	for i, c := range r.clients {
+		e.Clients[i] = Scores{
+			Client: i, Train: c.Train.Len(), Test: c.Test.Len(),
+			Personal: report(personal[i]), Global: report(global[i]),
+		}
+	}
+	for _, c := range trained {
+		e.Clients[c.client].Trained, e.Clients[c.client].Report = true, c.Report
+		e.Loss += c.Loss / float64(len(trained))
+		e.KL += c.KL / float64(len(trained))
+		e.Clamped += c.Clamped
+	}
+	e.Personal, e.Global = pool(personal), pool(global)
+	r.spent.Scoring += time.Since(began)
+	e.Spent = r.spent
+	return e, nil
+}
+
+// score returns nil where there is no predictor.
+func (r *run) score(w *worker, p algorithms.Predictor, client, mc int, at rng.Stream) *metrics.Stat {
+	if p == nil {
+		return nil
+	}
+	test := &r.clients[client].Test
+	members, classes := max(mc, 1), r.task.Net.Classes
+	if n := members * test.Len() * classes; len(w.logp) < n {
+		w.logp = make([]float32, n)
+	}
+	logp := w.logp[:members*test.Len()*classes]
+	p.Members(w.Worker, logp, test.X, mc, at)
+	s := new(metrics.Stat)
+	s.Add(logp, members, test.Len(), classes, test.Y)
+	return s
+}
+
+func report(s *metrics.Stat) *metrics.Report {
+	if s == nil {
+		return nil
+	}
+	r := s.Report()
+	return &r
+}
+
+// pool merges the scores of all clients, in order.
+func pool(stats []*metrics.Stat) *Pooled {
+	var all metrics.Stat
+	var reports []metrics.Report
+	for _, s := range stats {
+		if s == nil {
+			return nil
+		}
+		all.Merge(*s)
+		reports = append(reports, s.Report())
+	}
+	return &Pooled{all.Report(), metrics.Across(reports)}
+}
+
+// finite returns a *algorithms.NonFinite if some model's likelihood is not a number.
+func (e Evaluation) finite() error {
+	for _, c := range e.Clients {
+		err := cmp.Or(nonFinite("personal", c.Personal), nonFinite("global", c.Global))
+		if err != nil {
+			return fmt.Errorf("client %d: %w", c.Client, err)
+		}
+	}
+	return nil
+}
+
+func nonFinite(model string, r *metrics.Report) error {
+	if r == nil || r.N == 0 || !math.IsNaN(r.NLL) {
+		return nil
+	}
+	return &algorithms.NonFinite{What: "negative log-likelihood of the " + model + " model's predictions", Value: r.NLL}
+}

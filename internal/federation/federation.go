@@ -1,0 +1,219 @@
+// Package federation runs the rounds of a federated method: it samples clients, hands them to workers, lets the method
+// aggregate, evaluates, and tells recorders. It knows no method and does no arithmetic on weights.
+//
+// Clients run in parallel, one goroutine a worker, and nothing that they compute depends on which worker they meet or
+// when: random numbers have addresses, uploads are folded in order of client. The same seed gives the same result for
+// any number of workers.
+package federation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fedbayes/algorithms"
+	"fedbayes/datasets"
+	"fedbayes/internal/kernels"
+	"fedbayes/internal/rng"
+	"fedbayes/internal/state"
+	"fedbayes/layers"
+)
+
+// Config says what to run.
+type Config struct {
+	Rounds      int
+	LocalSteps  int // mini-batches of a client's round, if LocalEpochs is 0
+	LocalEpochs int // passes over a client's data in a round, if positive
+	Batch       int // examples of a mini-batch
+	PerRound    int // clients sampled in a round
+	EvalEvery   int // rounds from one evaluation to the next; the last round always has one
+	MC          int // draws of a prediction; 0 predicts with mean weights
+	Workers     int
+	Seed        uint64
+	ISA         kernels.ISA
+}
+
+// A Recorder is told how a run goes, on one goroutine, in order. It must not keep or change what it is given.
+type Recorder interface {
+	// Round is called after each round, from 1.
+	Round(round int) error
+
+	// Evaluation is called after the rounds that were evaluated, after Round.
+	Evaluation(e Evaluation) error
+}
+
+// ErrNoExamples says that no client has anything to train on.
+var ErrNoExamples = errors.New("federation: no client has a training example")
+
+// A run is the state of Run.
+type run struct {
+	Config
+	method  algorithms.Algorithm
+	clients []datasets.Client
+	task    algorithms.Task
+	workers []*worker
+	root    rng.Stream
+
+	server  any
+	states  []any // by client
+	batches []*datasets.Batches
+	able    []int // clients with training examples, ascending
+
+	spent Spent
+}
+
+// Spent is what a run has used since its start.
+type Spent struct {
+	BytesUp, BytesDown int64
+	Training, Scoring  time.Duration
+}
+
+// Run runs the rounds of cfg and returns the last evaluation. An error names round and client where one is to blame; it
+// wraps an *algorithms.NonFinite where training diverged, and the context's error where the context ended, in which case
+// the round at hand is given up.
+//
+// Methods whose predictions draw weights are evaluated once more after the last round if cfg.MC is 0, with finalMC draws.
+func Run(ctx context.Context, cfg Config, m algorithms.Algorithm, net *layers.Model, clients []datasets.Client, rec ...Recorder) (Result, error) {
+	r := &run{Config: cfg, method: m, clients: clients, root: rng.Stream{Seed: cfg.Seed}}
+	if err := r.start(net); err != nil {
+		return Result{}, err
+	}
+	var res Result
+	for t := 1; t <= cfg.Rounds; t++ {
+		trained, err := r.round(ctx, t)
+		if err != nil {
+			return res, fmt.Errorf("round %d: %w", t, err)
+		}
+		for _, rc := range rec {
+			if err := rc.Round(t); err != nil {
+				return res, err
+			}
+		}
+		if t%cfg.EvalEvery != 0 && t != cfg.Rounds {
+			continue
+		}
+		e, err := r.evaluate(ctx, t, cfg.MC, trained)
+		if err != nil {
+			return res, fmt.Errorf("round %d: %w", t, err)
+		}
+		res.Last = &e
+		for _, rc := range rec {
+			if err := rc.Evaluation(e); err != nil {
+				return res, err
+			}
+		}
+		if err := e.finite(); err != nil {
+			return res, fmt.Errorf("round %d: %w", t, err)
+		}
+		if t == cfg.Rounds && cfg.MC == 0 && r.random() {
+			drawn, err := r.evaluate(ctx, t, finalMC, trained)
+			if err != nil {
+				return res, fmt.Errorf("round %d: %w", t, err)
+			}
+			res.Drawn = &drawn
+		}
+	}
+	return res, nil
+}
+
+// start compiles the programs and makes the states.
+func (r *run) start(net *layers.Model) error {
+	r.task = algorithms.Task{Net: net, Batch: r.Batch}
+	programs, err := algorithms.Compile(r.method, r.task)
+	if err != nil {
+		return err
+	}
+	for range r.Workers {
+		r.workers = append(r.workers, &worker{Worker: programs.NewWorker(kernels.New(r.ISA))})
+	}
+	cpu := r.workers[0].CPU
+	r.server = r.method.Server(r.task, cpu, r.root.At(0, 0))
+	for i := range r.clients {
+		c := &r.clients[i]
+		r.states = append(r.states, r.method.Client(r.task, cpu, r.server, r.root.At(0, i+1)))
+		r.batches = append(r.batches, &datasets.Batches{Of: &c.Train, Size: r.Batch, Stream: r.root.At(0, i)})
+		if c.Train.Len() > 0 {
+			r.able = append(r.able, i)
+		}
+	}
+	if len(r.able) == 0 {
+		return ErrNoExamples
+	}
+	return nil
+}
+
+// A training is how a client's round went.
+type training struct {
+	client int
+	algorithms.Report
+	up any
+}
+
+// round trains the clients of round t and aggregates what they upload. It returns how they fared, by client.
+func (r *run) round(ctx context.Context, t int) ([]training, error) {
+	began := time.Now()
+	sampled := r.sample(t)
+	training, err := r.train(ctx, t, sampled)
+	if err != nil {
+		return nil, err
+	}
+	var ups []algorithms.Upload[any]
+	for _, c := range training {
+		if slices.Contains(sampled, c.client) {
+			ups = append(ups, algorithms.Upload[any]{Client: c.client, Examples: r.clients[c.client].Train.Len(), Msg: c.up})
+			r.spent.BytesUp += state.Bytes(c.up)
+		}
+	}
+	r.method.Aggregate(r.server, ups)
+	r.spent.Training += time.Since(began)
+	return training, nil
+}
+
+// sample draws the clients of a round without replacement, in ascending order.
+func (r *run) sample(t int) []int {
+	n := min(r.PerRound, len(r.able))
+	if n == len(r.able) {
+		return r.able
+	}
+	ids := make([]int, n)
+	for k, j := range r.root.For(rng.Sample).At(t, 0).Rand().Perm(len(r.able))[:n] {
+		ids[k] = r.able[j]
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// train runs the round of every client that trains in it.
+func (r *run) train(ctx context.Context, t int, sampled []int) ([]training, error) {
+	ids := sampled
+	if r.method.TrainsAll() {
+		ids = r.able
+	}
+	done := make([]training, len(ids))
+	downs := make([]any, len(ids))
+	for k, i := range ids {
+		downs[k] = r.method.Download(r.server, i)
+		r.spent.BytesDown += state.Bytes(downs[k])
+	}
+	err := r.each(ctx, len(ids), func(w *worker, k int) error {
+		i := ids[k]
+		data := &algorithms.Data{Batches: r.batches[i], Steps: r.steps(r.batches[i])}
+		up, rep, err := r.method.Train(w.Worker, downs[k], r.states[i], data, r.root.At(t, i))
+		if err != nil {
+			return fmt.Errorf("client %d: %w", i, err)
+		}
+		done[k] = training{i, rep, up}
+		return nil
+	})
+	return done, err
+}
+
+// steps returns the number of mini-batches in a client's round.
+func (r *run) steps(b *datasets.Batches) int {
+	if r.LocalEpochs > 0 {
+		return r.LocalEpochs * b.PerEpoch()
+	}
+	return r.LocalSteps
+}
