@@ -86,7 +86,8 @@ const klBlock = 1024
 //
 // and sets its gradients with respect to (μq, ρq, μw, ρw), where σ = softplus(ρ). sq, dq and sw, dw are σ and its
 // derivative by ρ, as Softplus gives them; σ is to be positive. Where q and w agree, value and gradients are exactly 0;
-// where they almost do, they are as exact as the differences of their arguments.
+// where they almost do, they are as exact as the differences of their arguments. A ratio of σ, or of the distance to σ,
+// beyond 1e19 gives +Inf.
 //
 // Summands are added in 16 lanes and blocks of fixed size, and the blocks in float64, on every instruction set alike.
 func (c *CPU) GaussianKL(dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float32) float64 {
