@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"fedbayes/algorithms"
+)
+
+func algosCommand() *cli.Command {
+	return &cli.Command{
+		Name: "algos", Usage: "list the methods, or describe one with its flags",
+		UsageText: "fedbayes algos [NAME]", HideHelpCommand: true, OnUsageError: commandUsage,
+		Action: func(c *cli.Context) error {
+			if err := atMost(c, 1); err != nil {
+				return err
+			}
+			if !c.Args().Present() {
+				return listAlgos(c)
+			}
+			return describeAlgo(c, c.Args().First())
+		},
+	}
+}
+
+func listAlgos(c *cli.Context) error {
+	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	for _, e := range algorithms.All() {
+		fmt.Fprintf(w, "%s\t%s\n", e.Name, e.About)
+	}
+	return w.Flush()
+}
+
+func describeAlgo(c *cli.Context, name string) error {
+	e, ok := algo(name)
+	if !ok {
+		return usagef("method %q: %s", name, oneOf(name, algoNames()))
+	}
+	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "name\t%s\n", e.Name)
+	fmt.Fprintf(w, "about\t%s\n", e.About)
+	fmt.Fprintf(w, "paper\t%s\n", e.Paper)
+	for _, p := range e.Presets {
+		fmt.Fprintf(w, "--preset %s\t%s\n", p.Name, p.About)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.App.Writer, "\nflags of train, with the default in each preset:\n")
+	fmt.Fprint(w, "\t")
+	for _, p := range e.Presets {
+		fmt.Fprintf(w, "%s\t", p.Name)
+	}
+	fmt.Fprintln(w)
+	for i, p := range e.Presets[0].New().Params() {
+		fmt.Fprintf(w, "--%s\t", p.Name)
+		for _, preset := range e.Presets {
+			fmt.Fprintf(w, "%s\t", show(preset.New().Params()[i]))
+		}
+		fmt.Fprintf(w, "%s; %s\n", p.Usage, p.Allowed())
+	}
+	return w.Flush()
+}
+
+// algo returns the method of a name.
+func algo(name string) (algorithms.Entry, bool) {
+	for _, e := range algorithms.All() {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return algorithms.Entry{}, false
+}
+
+func algoNames() []string {
+	var names []string
+	for _, e := range algorithms.All() {
+		names = append(names, e.Name)
+	}
+	return names
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"runtime"
+	"time"
+
+	"fedbayes/algorithms"
+	"fedbayes/datasets"
+	"fedbayes/internal/kernels"
+)
+
+// record is config.json.
+type record struct {
+	Started     string         `json:"started"` // RFC 3339
+	Version     string         `json:"version"`
+	Go          string         `json:"go"`
+	Platform    string         `json:"platform"`
+	ISA         string         `json:"isa"`
+	CPUFeatures []string       `json:"cpu_features"`
+	Settings    map[string]any `json:"settings"` // of the flags that have an effect, by name
+	Method      map[string]any `json:"method"`   // its own flags, likewise
+	Model       modelRecord    `json:"model"`
+	Dataset     datasetRecord  `json:"dataset"`
+	Clients     []clientRecord `json:"clients"`
+	Notes       []string       `json:"notes"`
+}
+
+type modelRecord struct {
+	Name       string `json:"name"`
+	Parameters int    `json:"parameters"`
+}
+
+type datasetRecord struct {
+	Name          string `json:"name"`
+	Source        string `json:"source"` // "embedded", or a folder
+	Images        int    `json:"images"`
+	Counts        []int  `json:"images_of_class"`
+	Normalisation string `json:"normalisation"`
+}
+
+// A clientRecord says what a client holds. Hash is the SHA-256 of the indices of its training and test images.
+type clientRecord struct {
+	ID     int    `json:"id"`
+	Labels []int  `json:"labels"`
+	Train  int    `json:"train"`
+	Test   int    `json:"test"`
+	Hash   string `json:"sha256"`
+}
+
+func (p *plan) config(d *datasets.Dataset, splits []datasets.Split, notes []string) record {
+	r := record{
+		Started: time.Now().Format(time.RFC3339),
+		Version: version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		ISA: kernels.Best().String(), CPUFeatures: kernels.Features(),
+		Settings: map[string]any{}, Method: map[string]any{},
+		Model: modelRecord{p.Model, p.net.Size()},
+		Dataset: datasetRecord{
+			Name: d.Name, Source: d.Source, Images: d.Len(), Counts: d.Counts(), Normalisation: "x/255",
+		},
+		Notes: append(append([]string{}, d.Notes...), notes...),
+	}
+	for _, o := range p.options() {
+		if o.kind == "" || o.kind == p.Partition {
+			r.Settings[o.Name] = value(o.Param)
+		}
+	}
+	p.effective(r.Settings)
+	for _, m := range p.method.Params() {
+		r.Method[m.Name] = value(m)
+	}
+	for i, s := range splits {
+		r.Clients = append(r.Clients, clientRecord{i, s.Labels, len(s.Train), len(s.Test), hash(s)})
+	}
+	return r
+}
+
+// effective puts in what stands for a flag that was not given, and leaves out the flag of a pair that has no effect.
+func (p *plan) effective(settings map[string]any) {
+	settings["participation"] = p.clients
+	if p.LocalEpochs > 0 {
+		delete(settings, "local-steps")
+	} else {
+		delete(settings, "local-epochs")
+	}
+	if p.Partition == "labels" {
+		settings["regime"] = p.regime
+		settings["train-per-class"] = p.partition.TrainPerClass
+		settings["test-per-class"] = p.partition.TestPerClass
+	}
+}
+
+// value returns what a parameter points to.
+func value(p algorithms.Param) any {
+	switch v := p.Value.(type) {
+	case *bool:
+		return *v
+	case *int:
+		return *v
+	case *float64:
+		return *v
+	case *string:
+		return *v
+	}
+	panic("cli: --" + p.Name + " has a value of an unknown type")
+}
+
+func hash(s datasets.Split) string {
+	h := sha256.New()
+	for _, part := range [][]int{s.Train, s.Test} {
+		text := binary.AppendUvarint(nil, uint64(len(part)))
+		for _, i := range part {
+			text = binary.AppendUvarint(text, uint64(i))
+		}
+		h.Write(text)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

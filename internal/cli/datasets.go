@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+
+	"fedbayes/algorithms"
+	"fedbayes/datasets"
+)
+
+func datasetsCommand() *cli.Command {
+	ts := texts{}
+	return &cli.Command{
+		Name: "datasets", Usage: "list the data sets, or describe one",
+		UsageText: "fedbayes datasets [--data-dir DIR] [NAME]", HideHelpCommand: true, OnUsageError: commandUsage,
+		Flags: []cli.Flag{ts.add("data-dir", "folder of the data set's files", "$"+datasets.EnvDir+", then the usual places", "", false)},
+		Action: func(c *cli.Context) error {
+			if err := atMost(c, 1); err != nil {
+				return err
+			}
+			if err := ts.twice(); err != nil {
+				return err
+			}
+			dir := ""
+			if err := ts.assign(algorithms.Param{Name: "data-dir", Value: &dir}); err != nil {
+				return err
+			}
+			if !c.Args().Present() {
+				return listDatasets(c, dir)
+			}
+			return describeDataset(c, c.Args().First(), dir)
+		},
+	}
+}
+
+func listDatasets(c *cli.Context, dir string) error {
+	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	for _, e := range datasets.All() {
+		where, err := datasets.Find(e.Name, dir)
+		if err != nil {
+			where = "not found"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.About, where)
+	}
+	return w.Flush()
+}
+
+func describeDataset(c *cli.Context, name, dir string) error {
+	e, err := datasets.Lookup(name)
+	if err != nil {
+		return usagef("data set %q: %s", name, oneOf(name, datasetNames()))
+	}
+	d, err := datasets.Load(name, dir)
+	if err != nil {
+		return dataError{err}
+	}
+	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "name\t%s\n", e.Name)
+	fmt.Fprintf(w, "about\t%s\n", e.About)
+	fmt.Fprintf(w, "origin\t%s\n", e.Origin)
+	fmt.Fprintf(w, "licence\t%s\n", e.License)
+	fmt.Fprintf(w, "found\t%s\n", d.Source)
+	fmt.Fprintf(w, "images\t%d of %s\n", d.Len(), strings.Trim(strings.Join(strings.Fields(fmt.Sprint(d.Shape)), " × "), "[]"))
+	for class, n := range d.Counts() {
+		fmt.Fprintf(w, "class %d\t%d\n", class, n)
+	}
+	for _, r := range e.Regimes {
+		fmt.Fprintf(w, "regime %s\t%d training and %d test images of each label and client\n", r.Name, r.Train, r.Test)
+	}
+	for _, note := range d.Notes {
+		fmt.Fprintf(w, "note\t%s\n", note)
+	}
+	return w.Flush()
+}
+
+func datasetNames() []string {
+	var names []string
+	for _, e := range datasets.All() {
+		names = append(names, e.Name)
+	}
+	return names
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fedbayes/algorithms"
+)
+
+// A methodFlag is a hyper-parameter that one or more methods have under one name.
+type methodFlag struct {
+	algorithms.Param          // of the first that has it
+	owners           []string // methods, in the order of the registry
+	shown            string   // default, or defaults
+}
+
+// methodFlags returns the hyper-parameters of all methods and presets, each name once.
+func methodFlags() []methodFlag {
+	var flags []methodFlag
+	for _, e := range algorithms.All() {
+		for _, p := range e.Presets[0].New().Params() {
+			i := slices.IndexFunc(flags, func(f methodFlag) bool { return f.Name == p.Name })
+			if i < 0 {
+				i = len(flags)
+				flags = append(flags, methodFlag{Param: p})
+			}
+			flags[i].owners = append(flags[i].owners, e.Name)
+		}
+	}
+	for i := range flags {
+		flags[i].shown = defaultsOf(flags[i].Name)
+	}
+	return flags
+}
+
+// defaultsOf says the default of a hyper-parameter, as "0.001 for pfedbayes, 0.05 for fedavg and local". A preset is
+// named where its default differs from that of its method's first one.
+func defaultsOf(name string) string {
+	var values []string
+	for_ := map[string][]string{}
+	note := func(value, who string) {
+		if !slices.Contains(values, value) {
+			values = append(values, value)
+		}
+		for_[value] = append(for_[value], who)
+	}
+	for _, e := range algorithms.All() {
+		first, ok := find(e.Presets[0].New().Params(), name)
+		if !ok {
+			continue
+		}
+		note(show(first), e.Name)
+		for _, preset := range e.Presets[1:] {
+			if p, ok := find(preset.New().Params(), name); ok && show(p) != show(first) {
+				note(show(p), e.Name+" --preset "+preset.Name)
+			}
+		}
+	}
+	if len(values) == 1 {
+		return values[0]
+	}
+	for i, v := range values {
+		values[i] = v + " for " + and(for_[v])
+	}
+	return strings.Join(values, ", ")
+}
+
+func find(params []algorithms.Param, name string) (algorithms.Param, bool) {
+	for _, p := range params {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return algorithms.Param{}, false
+}
+
+// and joins names as a sentence does.
+func and(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// newMethod makes the method that the settings name and gives it the hyper-parameters on the command line.
+func (s *settings) newMethod(ts texts) (algorithms.Algorithm, error) {
+	m, err := s.preset()
+	if err != nil {
+		return nil, err
+	}
+	params := m.Params()
+	for _, f := range methodFlags() {
+		p, ok := find(params, f.Name)
+		if !ok && ts.has(f.Name) {
+			return nil, usagef("--%s: %s has no such setting, it belongs to %s", f.Name, s.Algo, and(f.owners))
+		}
+		if !ok {
+			continue
+		}
+		if err := ts.assign(p); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.Check(); err != nil {
+		return nil, usageError{err}
+	}
+	return m, nil
+}
+
+// preset makes the method with the defaults of its preset, and puts the preset's name into s if none was given.
+func (s *settings) preset() (algorithms.Algorithm, error) {
+	e, _ := algo(s.Algo)
+	if s.Preset == "" {
+		s.Preset = e.Presets[0].Name
+	}
+	var names []string
+	for _, p := range e.Presets {
+		if p.Name == s.Preset {
+			return p.New(), nil
+		}
+		names = append(names, p.Name)
+	}
+	return nil, usagef("--preset %q: %s, for %s", s.Preset, oneOf(s.Preset, names), s.Algo)
+}
+
+// usage is the help of the flag, with the methods that have it where not all do.
+func (f methodFlag) usage() string {
+	if len(f.owners) == len(algorithms.All()) {
+		return usageOf(f.Param)
+	}
+	return fmt.Sprintf("%s (%s)", usageOf(f.Param), and(f.owners))
+}

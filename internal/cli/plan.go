@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"fedbayes/algorithms"
+	"fedbayes/datasets"
+	"fedbayes/internal/results"
+	"fedbayes/layers"
+)
+
+// A plan is a checked command line of train. Making one reads no data and writes nothing.
+type plan struct {
+	*settings
+	method    algorithms.Algorithm
+	net       *layers.Model
+	partition datasets.PartitionConfig
+	regime    string // of the partition, as the column of rounds.csv has it
+	clients   int    // of a round
+}
+
+func newPlan(ts texts, now time.Time) (*plan, error) {
+	if err := ts.twice(); err != nil {
+		return nil, err
+	}
+	p := &plan{settings: defaults()}
+	if err := p.parse(ts); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.method, err = p.newMethod(ts); err != nil {
+		return nil, err
+	}
+	if p.clients, err = p.perRound(); err != nil {
+		return nil, err
+	}
+	entry, err := datasets.Lookup(p.Dataset)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if err := p.divide(entry); err != nil {
+		return nil, err
+	}
+	if p.net, err = newModel(p.Model, entry); err != nil {
+		return nil, err
+	}
+	if p.Out == "" {
+		p.Out = freshOut(fmt.Sprintf("%s-%s-%s-%d-%s", p.Algo, p.Dataset, p.regime, p.Seed, now.Format("20060102-150405")))
+	}
+	if err := results.Check(p.Out, p.Force); err != nil {
+		return nil, usagef("--out %w", err)
+	}
+	return p, nil
+}
+
+// divide fills the partition.
+func (p *plan) divide(e datasets.Entry) error {
+	p.partition = datasets.PartitionConfig{Kind: p.Partition, Clients: p.Clients, Seed: uint64(p.Seed)}
+	c := &p.partition
+	switch p.Partition {
+	case "labels":
+		if p.LabelsPerClient > e.Classes {
+			return usagef("--labels-per-client %d: want a whole number from 1 to %d, the labels of %s", p.LabelsPerClient, e.Classes, e.Name)
+		}
+		c.Assign, c.LabelsPerClient = p.Assign, p.LabelsPerClient
+		var err error
+		c.TrainPerClass, c.TestPerClass, p.regime, err = p.perClass(e)
+		return err
+	case "dirichlet":
+		c.Alpha, c.MinSamples = p.Alpha, p.MinSamples
+		p.regime = fmt.Sprintf("dirichlet-%v", p.Alpha)
+	default:
+		p.regime = p.Partition
+	}
+	return nil
+}
+
+func newModel(spec string, e datasets.Entry) (*layers.Model, error) {
+	name, _, _ := strings.Cut(spec, ":")
+	known := false
+	for _, m := range layers.All() {
+		known = known || m.Name == name
+	}
+	if !known {
+		return nil, usagef("--model %q: %s", spec, oneOf(name, modelNames()))
+	}
+	net, err := layers.New(spec, e.Shape, e.Classes)
+	if err != nil {
+		return nil, usagef("--%w", err)
+	}
+	return net, nil
+}
+
+// freshOut returns a folder below results that is not there yet: two runs can begin in one second.
+func freshOut(name string) string {
+	dir := filepath.Join("results", name)
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(dir); err != nil {
+			return dir
+		}
+		dir = filepath.Join("results", fmt.Sprintf("%s-%d", name, n))
+	}
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+
+	"fedbayes/algorithms"
+	"fedbayes/datasets"
+)
+
+// settings are the flags of train that do not belong to a method. A fresh one holds the defaults.
+type settings struct {
+	Algo, Preset, Model, Device string
+
+	Dataset, DataDir          string
+	Partition, Assign, Regime string
+	Clients, LabelsPerClient  int
+	TrainPerClass             int // 0 for the regime's, and so the next
+	TestPerClass              int
+	Alpha                     float64
+	MinSamples                int
+
+	Rounds, LocalSteps, LocalEpochs, Batch int
+	Participation                          float64 // a count, or a fraction below 1; 0 for all clients
+	EvalEvery, MC                          int
+
+	Seed, Workers int
+	Out           string
+	Quiet, Force  bool
+}
+
+func defaults() *settings {
+	return &settings{
+		Algo: "pfedbayes", Model: "mlp", Device: "cpu",
+		Dataset: datasets.All()[0].Name, Partition: "labels", Assign: "pairs", Regime: "small",
+		Clients: 10, LabelsPerClient: 5, Alpha: 0.5, MinSamples: 10,
+		Rounds: 100, LocalSteps: 20, Batch: 100, EvalEvery: 10,
+		Seed: 1, Workers: runtime.GOMAXPROCS(0),
+	}
+}
+
+// An option is a flag of train that does not belong to a method.
+type option struct {
+	algorithms.Param
+	category string
+	shown    string // default in the help, where it is not that of Param
+	kind     string // of the partition that the flag belongs to, if it does to one alone
+}
+
+// The categories of train's help, which sorts them.
+const (
+	categoryData   = "data and partition"
+	categoryMethod = "method (see fedbayes algos NAME)"
+	categoryOutput = "output"
+	categoryRounds = "rounds"
+)
+
+// options lists the flags that set s.
+func (s *settings) options() []option {
+	whole := func(name, usage string, v *int, least float64) algorithms.Param {
+		return algorithms.Param{Name: name, Usage: usage, Value: v, Min: least, Max: math.Inf(1)}
+	}
+	choice := func(name, usage string, v *string, of ...string) algorithms.Param {
+		return algorithms.Param{Name: name, Usage: usage, Value: v, OneOf: of}
+	}
+	return []option{
+		{Param: choice("algo", "method", &s.Algo, algoNames()...)},
+		{Param: choice("preset", "set of defaults of the method", &s.Preset), shown: "the method's first"},
+		{Param: choice("model", "network: "+strings.Join(modelNames(), " or ")+", or with widths as mlp:200,100", &s.Model)},
+		{Param: whole("seed", "of everything random", &s.Seed, 0)},
+		{Param: whole("workers", "clients that run at the same time; no result depends on it", &s.Workers, 1)},
+		{Param: choice("device", "where to compute", &s.Device, "cpu")},
+
+		{Param: choice("dataset", "data set", &s.Dataset, datasetNames()...), category: categoryData},
+		{Param: choice("data-dir", "folder of the data set's files", &s.DataDir), category: categoryData, shown: "$" + datasets.EnvDir + ", then the usual places"},
+		{Param: choice("partition", "how clients share the data", &s.Partition, "labels", "iid", "dirichlet"), category: categoryData},
+		{Param: whole("clients", "number of clients", &s.Clients, 1), category: categoryData},
+		{Param: choice("assign", "of labels to clients", &s.Assign, "pairs", "sliding", "blocks"), category: categoryData, kind: "labels"},
+		{Param: whole("labels-per-client", "labels that a client holds", &s.LabelsPerClient, 1), category: categoryData, kind: "labels"},
+		{Param: choice("regime", "images of each label that a client gets: small, medium, large", &s.Regime), category: categoryData, kind: "labels"},
+		{Param: whole("train-per-class", "in place of a regime, training images of each label and client", &s.TrainPerClass, 1), category: categoryData, shown: "the small regime's", kind: "labels"},
+		{Param: whole("test-per-class", "in place of a regime, test images of each label and client", &s.TestPerClass, 1), category: categoryData, shown: "the small regime's", kind: "labels"},
+		{Param: algorithms.Param{Name: "alpha", Usage: "concentration of the shares, smaller is less equal", Value: &s.Alpha, Min: 1e-6, Max: 1e6}, category: categoryData, kind: "dirichlet"},
+		{Param: whole("min-samples", "images that each client gets at least", &s.MinSamples, 1), category: categoryData, kind: "dirichlet"},
+
+		{Param: whole("rounds", "number of rounds", &s.Rounds, 1), category: categoryRounds},
+		{Param: whole("local-steps", "mini-batches of a client's round", &s.LocalSteps, 1), category: categoryRounds},
+		{Param: whole("local-epochs", "in place of local steps, passes over a client's data in a round", &s.LocalEpochs, 1), category: categoryRounds, shown: "none"},
+		{Param: whole("batch", "examples of a mini-batch", &s.Batch, 1), category: categoryRounds},
+		{Param: algorithms.Param{Name: "participation", Usage: "clients sampled in a round: a count, or a fraction below 1", Value: &s.Participation, Open: true, Max: math.Inf(1)}, category: categoryRounds, shown: "all"},
+		{Param: whole("eval-every", "rounds from one evaluation to the next; the last round has one in any case", &s.EvalEvery, 1), category: categoryRounds},
+		{Param: algorithms.Param{Name: "mc", Usage: "draws of the weights in a prediction; 0 takes their mean", Value: &s.MC, Max: 256}, category: categoryRounds},
+
+		{Param: choice("out", "folder of the results", &s.Out), category: categoryOutput, shown: "results/<algo>-<dataset>-<regime>-<seed>-<time>"},
+		{Param: algorithms.Param{Name: "force", Usage: "replace the run that the folder holds", Value: &s.Force}, category: categoryOutput},
+		{Param: algorithms.Param{Name: "quiet", Usage: "print the summary alone", Value: &s.Quiet}, category: categoryOutput},
+	}
+}
+
+// parse sets s from the command line and refuses flags that would have no effect.
+func (s *settings) parse(ts texts) error {
+	for _, o := range s.options() {
+		if err := ts.assign(o.Param); err != nil {
+			return err
+		}
+	}
+	for _, o := range s.options() {
+		if o.kind != "" && o.kind != s.Partition && ts.has(o.Name) {
+			return usagef("--%s: it belongs to --partition %s, not to %s", o.Name, o.kind, s.Partition)
+		}
+	}
+	for _, pair := range [][2]string{
+		{"local-steps", "local-epochs"}, {"regime", "train-per-class"}, {"regime", "test-per-class"},
+	} {
+		if ts.has(pair[0]) && ts.has(pair[1]) {
+			return usagef("--%s and --%s: want one of them", pair[0], pair[1])
+		}
+	}
+	if s.LocalEpochs > 0 {
+		s.LocalSteps = 0
+	}
+	return nil
+}
+
+// perRound returns the number of clients of a round.
+func (s *settings) perRound() (int, error) {
+	p := s.Participation
+	switch {
+	case p == 0:
+		return s.Clients, nil
+	case p < 1:
+		return max(1, int(math.Round(p*float64(s.Clients)))), nil
+	case p != math.Trunc(p) || p > float64(s.Clients):
+		return 0, usagef("--participation %v: want a whole number from 1 to the %d of --clients, or a fraction below 1", p, s.Clients)
+	}
+	return int(p), nil
+}
+
+// perClass returns the images of each label and client, and the name of that regime.
+func (s *settings) perClass(e datasets.Entry) (train, test int, name string, err error) {
+	var names []string
+	for _, r := range e.Regimes {
+		names = append(names, r.Name)
+	}
+	if !slices.Contains(names, s.Regime) {
+		return 0, 0, "", usagef("--regime %q: %s", s.Regime, oneOf(s.Regime, names))
+	}
+	r, err := e.Regime(s.Regime)
+	if err != nil {
+		return 0, 0, "", err
+	}
+	if s.TrainPerClass == 0 && s.TestPerClass == 0 {
+		return r.Train, r.Test, r.Name, nil
+	}
+	train, test = r.Train, r.Test
+	if s.TrainPerClass > 0 {
+		train = s.TrainPerClass
+	}
+	if s.TestPerClass > 0 {
+		test = s.TestPerClass
+	}
+	return train, test, "custom", nil
+}
+
+// usage is the help of the flag.
+func (o option) usage() string {
+	if o.kind != "" {
+		return fmt.Sprintf("%s (partition %s)", usageOf(o.Param), o.kind)
+	}
+	return usageOf(o.Param)
+}
