@@ -4,16 +4,19 @@ import (
 	"math"
 
 	"fedbayes/graph"
+	"fedbayes/internal/kernels"
+	"fedbayes/internal/rng"
 	"fedbayes/layers"
 )
 
-// Descent is how a method with point weights minimises: the optimizer and its settings.
+// Descent is the common half of methods with point weights: the loss, the start, and the optimizer with its settings.
 type Descent struct {
 	Optimizer                 string
 	LR, Momentum, WeightDecay float64
 }
 
-func (o *Descent) params() []Param {
+// Params lists the settings.
+func (o *Descent) Params() []Param {
 	return []Param{
 		{Name: "lr", Usage: "learning rate", Value: &o.LR, Open: true, Max: inf},
 		{Name: "optimizer", Usage: "rule of the local steps", Value: &o.Optimizer, OneOf: optimizers},
@@ -32,14 +35,28 @@ func (o *Descent) rule(lr float64) graph.Optimizer {
 	return graph.SGD{LR: float32(lr), Momentum: float32(o.Momentum), Decay: float32(o.WeightDecay)}
 }
 
-// crossEntropy declares the loss of point weights w: the mean over the mini-batch.
-func crossEntropy(b *graph.Builder, task Task) {
-	w := b.Param("w", task.Net.Size())
+// crossEntropy declares point weights w and the negative log-likelihood of a mini-batch, summed over its examples.
+func crossEntropy(b *graph.Builder, task Task) (w, nll *graph.Node) {
+	w = b.Param("w", task.Net.Size())
 	x, y := inputs(b, task)
-	nll := graph.CrossEntropy(task.Net.Logits(x, layers.Point(w)), y)
+	nll = graph.CrossEntropy(task.Net.Logits(x, layers.Point(w)), y)
 	b.Output("nll", nll)
+	return w, nll
+}
+
+// Objective declares the mean cross-entropy of a mini-batch.
+func (o *Descent) Objective(b *graph.Builder, task Task) {
+	w, nll := crossEntropy(b, task)
 	b.Minimize("loss", graph.Scale(nll, b.Scalar("1/rows")), w)
 }
+
+// Server returns the weights that all start from.
+func (o *Descent) Server(task Task, _ *kernels.CPU, r rng.Stream) []float32 {
+	return task.Net.InitUniform(r)
+}
+
+// Check finds nothing: the settings go together as they are.
+func (o *Descent) Check() error { return nil }
 
 // descend minimises the cross-entropy of weights p in place, over the mini-batches of a round.
 func (o *Descent) descend(w *Worker, p []float32, s *graph.Moments, data *Data) (Report, error) {

@@ -24,15 +24,6 @@ func NewFedAvg() *FedAvg { return &FedAvg{Descent{Optimizer: "sgd", LR: 0.05}} }
 // None is the state of a client that keeps nothing.
 type None struct{}
 
-func (m *FedAvg) Params() []Param { return m.params() }
-func (m *FedAvg) Check() error    { return nil }
-
-func (m *FedAvg) Objective(b *graph.Builder, task Task) { crossEntropy(b, task) }
-
-func (m *FedAvg) Server(task Task, _ *kernels.CPU, r rng.Stream) []float32 {
-	return task.Net.InitUniform(r)
-}
-
 func (m *FedAvg) Client(Task, *kernels.CPU, []float32, rng.Stream) None { return None{} }
 
 func (m *FedAvg) Download(s []float32, _ int) []float32 { return s }

@@ -23,16 +23,6 @@ type LocalState struct {
 	Opt graph.Moments
 }
 
-func (m *Local) Params() []Param { return m.params() }
-func (m *Local) Check() error    { return nil }
-
-func (m *Local) Objective(b *graph.Builder, task Task) { crossEntropy(b, task) }
-
-// Server returns the common start, which is not sent but drawn by every client from the seed.
-func (m *Local) Server(task Task, _ *kernels.CPU, r rng.Stream) []float32 {
-	return task.Net.InitUniform(r)
-}
-
 func (m *Local) Client(_ Task, _ *kernels.CPU, start []float32, _ rng.Stream) LocalState {
 	return LocalState{W: slices.Clone(start)}
 }

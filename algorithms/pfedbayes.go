@@ -82,7 +82,7 @@ const rhoFloor = -15
 const initStd = 0.1
 
 func (m *PFedBayes) Params() []Param {
-	return append(m.Descent.params(),
+	return append(m.Descent.Params(),
 		Param{Name: "lr-global", Usage: "learning rate η₂ of the localised global distribution", Value: &m.LRGlobal, Open: true, Max: inf},
 		Param{Name: "zeta", Usage: "weight ζ of the divergence from the global distribution", Value: &m.Zeta, Max: inf},
 		Param{Name: "rho", Usage: "ρ of all weights at the start, σ = log(1+e^ρ)", Value: &m.Rho, Min: rhoFloor, Max: 20},

@@ -44,6 +44,12 @@ func All() []Entry {
 			Presets: []Preset{{"paper", "Algorithm 1 of the paper", func() Algorithm { return erase(NewFedAvg()) }}},
 		},
 		{
+			Name:    "fedprox",
+			About:   "fedavg whose clients are held near the server's weights",
+			Paper:   "Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020",
+			Presets: []Preset{{"paper", "Algorithm 2 of the paper", func() Algorithm { return erase(NewFedProx()) }}},
+		},
+		{
 			Name:    "local",
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",

@@ -195,3 +195,24 @@ func TestPersonalLoss(t *testing.T) {
 		})
 	}
 }
+
+func TestHalfSquaredDistance(t *testing.T) {
+	for _, n := range []int{1, 3, 4, 17, 64} {
+		r := rand.New(rand.NewPCG(9, 10))
+		graphtest.Check(t, graphtest.Case{
+			Build: func(b *Builder) {
+				x := b.Param("x", n)
+				b.Minimize("loss", Scale(HalfSquaredDistance(x, b.Input("a", n)), b.Scalar("s")), x)
+			},
+			Params:  map[string][]float32{"x": normals(r, n, 0, 1)},
+			Data:    map[string][]float32{"a": normals(r, n, 0, 1)},
+			Scalars: map[string]float32{"s": 3},
+			Loss: func(v map[string][]float64) (sum float64) {
+				for i, x := range v["x"] {
+					sum += v["s"][0] / 2 * (x - v["a"][i]) * (x - v["a"][i])
+				}
+				return sum
+			},
+		})
+	}
+}

@@ -1,0 +1,38 @@
+package algorithms
+
+import (
+	"fedbayes/graph"
+	"fedbayes/internal/rng"
+	"fedbayes/priors"
+)
+
+// FedProx is FedAvg whose clients are held near the server's weights.
+//
+//	client: min over w  CE(w) + μ/2·‖w − w_server‖²
+//
+// All else is FedAvg's. The loss that is reported is the cross-entropy alone.
+//
+// Li et al., Federated Optimization in Heterogeneous Networks. MLSys 2020. Algorithm 2.
+type FedProx struct {
+	FedAvg
+	Mu float64
+}
+
+// NewFedProx returns FedProx with its defaults.
+func NewFedProx() *FedProx { return &FedProx{FedAvg: *NewFedAvg(), Mu: 0.01} }
+
+func (m *FedProx) Params() []Param {
+	return append(m.FedAvg.Params(), Param{Name: "mu", Usage: "weight μ of the proximal term", Value: &m.Mu, Max: inf})
+}
+
+func (m *FedProx) Objective(b *graph.Builder, task Task) {
+	w, nll := crossEntropy(b, task)
+	near := priors.Proximal(w, b.Input("anchor", task.Net.Size()))
+	b.Minimize("loss", graph.Sum(graph.Scale(nll, b.Scalar("1/rows")), graph.Scale(near, b.Scalar("mu"))), w)
+}
+
+func (m *FedProx) Train(w *Worker, d []float32, c *None, data *Data, r rng.Stream) ([]float32, Report, error) {
+	w.Exec.Feed("anchor", d)
+	w.Exec.Set("mu", float32(m.Mu))
+	return m.FedAvg.Train(w, d, c, data, r)
+}
