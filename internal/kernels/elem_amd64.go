@@ -147,17 +147,6 @@ func (c *CPU) sampleGrad(drho, dtheta, eps, dsigma []float32) {
 	}
 }
 
-func (c *CPU) combineSampleGrad(drho, x, dtheta, eps, dsigma []float32, a float32) {
-	switch c.isa {
-	case AVX512:
-		combineSampleGradAVX512(drho, x, dtheta, eps, dsigma, a)
-	case AVX2:
-		combineSampleGradAVX2(drho, x, dtheta, eps, dsigma, a)
-	default:
-		combineSampleGradGeneric(drho, x, dtheta, eps, dsigma, a)
-	}
-}
-
 func (c *CPU) kl(sum *block, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float32) {
 	switch c.isa {
 	case AVX512:

@@ -120,12 +120,6 @@ var elemCases = []elemCase{
 	{"SampleGrad", normals(3), 1, false, 1.2e-7,
 		func(c *CPU, y, x [][]float32) { c.SampleGrad(y[0], x[0], x[1], x[2]) },
 		one(func(x []float64) float64 { return x[0] * x[1] * x[2] })},
-	{"CombineSampleGrad", normals(4), 1, false, 2.5e-7,
-		func(c *CPU, y, x [][]float32) { c.CombineSampleGrad(y[0], -1.3, x[0], x[1], x[2], x[3]) },
-		func(x []float64) (y, size []float64) {
-			a, b := f64(-1.3)*x[0], x[1]*x[2]*x[3]
-			return []float64{a + b}, []float64{math.Abs(a) + math.Abs(b)}
-		}},
 	{"GaussianKL", []func(*rand.Rand) float32{normal, positive, normal, normal, positive, normal}, 4, false, 6e-7,
 		func(c *CPU, y, x [][]float32) {
 			c.GaussianKL(y[0], y[1], y[2], y[3], x[0], x[1], x[2], x[3], x[4], x[5])

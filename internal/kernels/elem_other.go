@@ -17,9 +17,6 @@ func (c *CPU) sumRows(acc, g []float32, rows, stride int) { sumRowsGeneric(acc, 
 func (c *CPU) softplus(sigma, dsigma, rho []float32)      { softplusGeneric(sigma, dsigma, rho) }
 func (c *CPU) sample(theta, mu, sigma, eps []float32)     { sampleGeneric(theta, mu, sigma, eps) }
 func (c *CPU) sampleGrad(drho, dtheta, eps, ds []float32) { sampleGradGeneric(drho, dtheta, eps, ds) }
-func (c *CPU) combineSampleGrad(drho, x, dtheta, eps, dsigma []float32, a float32) {
-	combineSampleGradGeneric(drho, x, dtheta, eps, dsigma, a)
-}
 func (c *CPU) kl(sum *block, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float32) {
 	klGeneric(sum, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw)
 }

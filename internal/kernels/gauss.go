@@ -57,26 +57,6 @@ func (c *CPU) SampleGrad(drho, dtheta, eps, dsigma []float32) {
 	}
 }
 
-// CombineSampleGrad sets drho = a·x + dθ⊙ε⊙σ': SampleGrad beside another gradient x by ρ, in one pass.
-func (c *CPU) CombineSampleGrad(drho []float32, a float32, x, dtheta, eps, dsigma []float32) {
-	same("CombineSampleGrad", len(drho), len(x), len(dtheta), len(eps), len(dsigma))
-	for i, n := 0, len(drho); i < n; {
-		j := next(i, n)
-		if j-i < lanes {
-			var b, t, e, d block
-			copy(b[:], x[i:j])
-			copy(t[:], dtheta[i:j])
-			copy(e[:], eps[i:j])
-			copy(d[:], dsigma[i:j])
-			c.combineSampleGrad(b[:], b[:], t[:], e[:], d[:], a)
-			copy(drho[i:j], b[:])
-		} else {
-			c.combineSampleGrad(drho[i:j], x[i:j], dtheta[i:j], eps[i:j], dsigma[i:j], a)
-		}
-		i = j
-	}
-}
-
 // klBlock is the number of values whose divergence is summed in 16 lanes of float32 before it goes to the float64 total.
 const klBlock = 1024
 
@@ -97,22 +77,6 @@ func (c *CPU) GaussianKL(dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float32) f
 	for i := 0; i < n; i += klBlock {
 		j := min(i+klBlock, n)
 		total += c.klOf(dmq[i:j], drq[i:j], dmw[i:j], drw[i:j], mq[i:j], sq[i:j], dq[i:j], mw[i:j], sw[i:j], dw[i:j])
-	}
-	return total
-}
-
-// GaussianKLRho is GaussianKL with ρw for w's σ and its derivative. These are made block by block and stay in the first
-// cache, which saves a pass over memory where nobody else wants them.
-func (c *CPU) GaussianKLRho(dmq, drq, dmw, drw, mq, sq, dq, mw, rw []float32) float64 {
-	n := len(mq)
-	same("GaussianKLRho", n, len(dmq), len(drq), len(dmw), len(drw), len(sq), len(dq), len(mw), len(rw))
-	var bs, bd [klBlock]float32
-	total := 0.0
-	for i := 0; i < n; i += klBlock {
-		j := min(i+klBlock, n)
-		sw, dw := bs[:j-i], bd[:j-i]
-		c.Softplus(sw, dw, rw[i:j])
-		total += c.klOf(dmq[i:j], drq[i:j], dmw[i:j], drw[i:j], mq[i:j], sq[i:j], dq[i:j], mw[i:j], sw, dw)
 	}
 	return total
 }

@@ -19,11 +19,6 @@ func sampleAVX2(theta []float32, mu []float32, sigma []float32, eps []float32)
 //go:noescape
 func sampleGradAVX2(drho []float32, dtheta []float32, eps []float32, dsigma []float32)
 
-// combineSampleGradAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is combineSampleGradGeneric.
-//
-//go:noescape
-func combineSampleGradAVX2(drho []float32, x []float32, dtheta []float32, eps []float32, dsigma []float32, a float32)
-
 // klAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is klGeneric.
 //
 //go:noescape
@@ -43,11 +38,6 @@ func sampleAVX512(theta []float32, mu []float32, sigma []float32, eps []float32)
 //
 //go:noescape
 func sampleGradAVX512(drho []float32, dtheta []float32, eps []float32, dsigma []float32)
-
-// combineSampleGradAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is combineSampleGradGeneric.
-//
-//go:noescape
-func combineSampleGradAVX512(drho []float32, x []float32, dtheta []float32, eps []float32, dsigma []float32, a float32)
 
 // klAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is klGeneric.
 //

@@ -399,36 +399,6 @@ loop:
 	VZEROUPPER
 	RET
 
-// func combineSampleGradAVX2(drho []float32, x []float32, dtheta []float32, eps []float32, dsigma []float32, a float32)
-// Requires: AVX, FMA3
-TEXT ·combineSampleGradAVX2(SB), NOSPLIT, $0-124
-	MOVQ         drho_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         dtheta_base+48(FP), DX
-	MOVQ         eps_base+72(FP), BX
-	MOVQ         dsigma_base+96(FP), SI
-	MOVQ         drho_len+8(FP), DI
-	VBROADCASTSS a+120(FP), Y0
-	XORQ         R8, R8
-	SHRQ         $0x04, DI
-
-loop:
-	VMOVUPS     (DX)(R8*1), Y1
-	VMULPS      (BX)(R8*1), Y1, Y1
-	VMULPS      (SI)(R8*1), Y1, Y1
-	VFMADD231PS (CX)(R8*1), Y0, Y1
-	VMOVUPS     Y1, (AX)(R8*1)
-	VMOVUPS     32(DX)(R8*1), Y1
-	VMULPS      32(BX)(R8*1), Y1, Y1
-	VMULPS      32(SI)(R8*1), Y1, Y1
-	VFMADD231PS 32(CX)(R8*1), Y0, Y1
-	VMOVUPS     Y1, 32(AX)(R8*1)
-	ADDQ        $0x40, R8
-	DECQ        DI
-	JNZ         loop
-	VZEROUPPER
-	RET
-
 // func klAVX2(sum *[16]float32, dmq []float32, drq []float32, dmw []float32, drw []float32, mq []float32, sq []float32, dq []float32, mw []float32, sw []float32, dw []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·klAVX2(SB), NOSPLIT, $0-248
@@ -665,31 +635,6 @@ loop:
 	ADDQ    $0x40, DI
 	DECQ    SI
 	JNZ     loop
-	VZEROUPPER
-	RET
-
-// func combineSampleGradAVX512(drho []float32, x []float32, dtheta []float32, eps []float32, dsigma []float32, a float32)
-// Requires: AVX, AVX512F
-TEXT ·combineSampleGradAVX512(SB), NOSPLIT, $0-124
-	MOVQ         drho_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         dtheta_base+48(FP), DX
-	MOVQ         eps_base+72(FP), BX
-	MOVQ         dsigma_base+96(FP), SI
-	MOVQ         drho_len+8(FP), DI
-	VBROADCASTSS a+120(FP), Z0
-	XORQ         R8, R8
-	SHRQ         $0x04, DI
-
-loop:
-	VMOVUPS     (DX)(R8*1), Z1
-	VMULPS      (BX)(R8*1), Z1, Z1
-	VMULPS      (SI)(R8*1), Z1, Z1
-	VFMADD231PS (CX)(R8*1), Z0, Z1
-	VMOVUPS     Z1, (AX)(R8*1)
-	ADDQ        $0x40, R8
-	DECQ        DI
-	JNZ         loop
 	VZEROUPPER
 	RET
 

@@ -55,13 +55,6 @@ func sampleGradGeneric(drho, dtheta, eps, dsigma []float32) {
 	}
 }
 
-func combineSampleGradGeneric(drho, x, dtheta, eps, dsigma []float32, a float32) {
-	x, dtheta, eps, dsigma = x[:len(drho)], dtheta[:len(drho)], eps[:len(drho)], dsigma[:len(drho)]
-	for i := range drho {
-		drho[i] = a*x[i] + dtheta[i]*eps[i]*dsigma[i]
-	}
-}
-
 // klGeneric adds the divergence of element i to lane i mod 16 of sum.
 //
 // With r = σq/σw − 1 and u = (μq−μw)/σw the divergence is r − log(1+r) + r²/2 + u²/2. Near r = 0 the first two terms

@@ -3,7 +3,6 @@ package kernels
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -59,35 +58,6 @@ func TestGaussianKLValue(t *testing.T) {
 			x := klSources(r, n)
 			if got, _ := x.run(c); !(math.Abs(got-x.want()) <= 1e-6*x.want()) {
 				t.Errorf("%d values: %v, want %v", n, got, x.want())
-			}
-		}
-	})
-}
-
-// TestGaussianKLRho holds the fused form to the bits of the two calls.
-func TestGaussianKLRho(t *testing.T) {
-	forEachISA(t, func(t *testing.T, c *CPU) {
-		r := rand.New(rand.NewPCG(13, 14))
-		for _, n := range []int{0, 1, 15, 16, 17, 100, klBlock - 1, klBlock, klBlock + 1, 5000} {
-			x := klSources(r, n)
-			rw := make([]float32, n)
-			for i := range rw {
-				rw[i] = 3 * normal(r)
-			}
-			c.Softplus(x[4], x[5], rw)
-			want, wantGrads := x.run(c)
-			var grads [4][]float32
-			for k := range grads {
-				grads[k] = make([]float32, n)
-			}
-			got := c.GaussianKLRho(grads[0], grads[1], grads[2], grads[3], x[0], x[1], x[2], x[3], rw)
-			if got != want {
-				t.Errorf("%d values: %v, by two calls %v", n, got, want)
-			}
-			for k := range grads {
-				if !slices.Equal(grads[k], wantGrads[k]) {
-					t.Errorf("%d values: gradient %d differs from that of two calls", n, k)
-				}
 			}
 		}
 	})
@@ -233,22 +203,7 @@ func BenchmarkSampleGrad(b *testing.B) {
 	benchElem(b, benchLen, func(c *CPU) { c.SampleGrad(x[0], x[1], x[2], x[3]) })
 }
 
-// BenchmarkCombineSampleGrad measures the fused kernel against the two that do the same.
-func BenchmarkCombineSampleGrad(b *testing.B) {
-	x := benchSlices(6)
-	b.Run("fused", func(b *testing.B) {
-		benchElem(b, benchLen, func(c *CPU) { c.CombineSampleGrad(x[0], 0.1, x[1], x[2], x[3], x[4]) })
-	})
-	b.Run("apart", func(b *testing.B) {
-		benchElem(b, benchLen, func(c *CPU) {
-			c.SampleGrad(x[5], x[2], x[3], x[4])
-			c.Combine(x[0], 0.1, x[1], 1, x[5])
-		})
-	})
-}
-
-// BenchmarkKL measures the divergence with its four gradients: alone, with the two softplus that come before it, and
-// with that of w fused.
+// BenchmarkKL measures the divergence with its four gradients: alone, and with the two softplus that come before it.
 func BenchmarkKL(b *testing.B) {
 	x := benchSlices(12)
 	dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw, rq, rw := x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]
@@ -263,12 +218,6 @@ func BenchmarkKL(b *testing.B) {
 			c.Softplus(sq, dq, rq)
 			c.Softplus(sw, dw, rw)
 			c.GaussianKL(dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw)
-		})
-	})
-	b.Run("rho", func(b *testing.B) {
-		benchElem(b, benchLen, func(c *CPU) {
-			c.Softplus(sq, dq, rq)
-			c.GaussianKLRho(dmq, drq, dmw, drw, mq, sq, dq, mw, rw)
 		})
 	})
 }

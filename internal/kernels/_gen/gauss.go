@@ -21,13 +21,6 @@ func init() {
 			v.kernel("sampleGrad", "sampleGradGeneric", []string{"drho", "dtheta", "eps", "dsigma"}, "", nil, func(at func(string) Mem) {
 				VMOVUPS(v.mul(v.mul(v.load(at("dtheta")), at("eps")), at("dsigma")), at("drho"))
 			})
-			var a reg.VecVirtual
-			v.kernel("combineSampleGrad", "combineSampleGradGeneric", []string{"drho", "x", "dtheta", "eps", "dsigma"}, "a float32",
-				func() { a = v.param("a") },
-				func(at func(string) Mem) {
-					d := v.mul(v.mul(v.load(at("dtheta")), at("eps")), at("dsigma"))
-					VMOVUPS(v.fmadd(d, a, at("x")), at("drho"))
-				})
 			v.kl()
 		}
 	}
