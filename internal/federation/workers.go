@@ -23,9 +23,10 @@ func (r *run) each(ctx context.Context, n int, f func(w *worker, k int) error) e
 	var wg sync.WaitGroup
 	for _, w := range r.workers {
 		wg.Go(func() {
-			for {
+			// Look before taking an index: one that is taken is run, so all below it are too.
+			for !failed.Load() && ctx.Err() == nil {
 				k := int(next.Add(1)) - 1
-				if k >= n || failed.Load() || ctx.Err() != nil {
+				if k >= n {
 					return
 				}
 				if errs[k] = f(w, k); errs[k] != nil {
