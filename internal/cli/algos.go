@@ -49,9 +49,8 @@ func describeAlgo(c *cli.Context, name string) error {
 		return err
 	}
 	fmt.Fprintf(c.App.Writer, "\nflags of train, with the default in each preset:\n")
-	fmt.Fprint(w, "\t")
 	for _, p := range e.Presets {
-		fmt.Fprintf(w, "%s\t", p.Name)
+		fmt.Fprintf(w, "\t%s", p.Name)
 	}
 	fmt.Fprintln(w)
 	for i, p := range e.Presets[0].New().Params() {

@@ -135,6 +135,9 @@ func undefined(err error) (name string, ok bool) {
 
 // commandUsage reports what package flag does not accept. Values never get here: flags keep text, which is checked later.
 func commandUsage(c *cli.Context, err error, _ bool) error {
+	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
+		return usagef("--%s: want a value", name)
+	}
 	name, ok := undefined(err)
 	if !ok {
 		return usageError{err}

@@ -132,7 +132,7 @@ func show(p algorithms.Param) string {
 // usageOf is the help of a parameter: what it is and, for a choice, what it may be.
 func usageOf(p algorithms.Param) string {
 	if len(p.OneOf) > 1 {
-		return p.Usage + ": " + strings.Join(p.OneOf, ", ")
+		return fmt.Sprintf("%s [%s]", p.Usage, strings.Join(p.OneOf, ", "))
 	}
 	return p.Usage
 }

@@ -29,41 +29,49 @@ func methodFlags() []methodFlag {
 		}
 	}
 	for i := range flags {
-		flags[i].shown = defaultsOf(flags[i].Name)
+		flags[i].shown = defaultsOf(flags[i])
 	}
 	return flags
 }
 
 // defaultsOf says the default of a hyper-parameter, as "0.001 for pfedbayes, 0.05 for fedavg and local". A preset is
-// named where its default differs from that of its method's first one.
-func defaultsOf(name string) string {
+// named where its default differs from that of its method's first one, as in "-2.5, -3 with --preset code".
+func defaultsOf(f methodFlag) string {
 	var values []string
-	for_ := map[string][]string{}
+	whose := map[string][]string{}
 	note := func(value, who string) {
 		if !slices.Contains(values, value) {
 			values = append(values, value)
 		}
-		for_[value] = append(for_[value], who)
+		whose[value] = append(whose[value], who)
 	}
-	for _, e := range algorithms.All() {
-		first, ok := find(e.Presets[0].New().Params(), name)
-		if !ok {
-			continue
-		}
-		note(show(first), e.Name)
+	for _, owner := range f.owners {
+		e, _ := algo(owner)
+		first := defaultIn(e.Presets[0], f.Name)
+		note(first, owner)
 		for _, preset := range e.Presets[1:] {
-			if p, ok := find(preset.New().Params(), name); ok && show(p) != show(first) {
-				note(show(p), e.Name+" --preset "+preset.Name)
+			if v := defaultIn(preset, f.Name); v != first {
+				note(v, owner+" --preset "+preset.Name)
 			}
 		}
 	}
-	if len(values) == 1 {
-		return values[0]
+	if len(values) > 1 {
+		for i, v := range values {
+			values[i] = v + " for " + and(whose[v])
+		}
 	}
-	for i, v := range values {
-		values[i] = v + " for " + and(for_[v])
+	text := strings.Join(values, ", ")
+	if len(f.owners) == 1 { // whose it is goes without saying
+		text = strings.ReplaceAll(text, " for "+f.owners[0]+" --preset ", " with --preset ")
+		text = strings.ReplaceAll(text, " for "+f.owners[0], "")
 	}
-	return strings.Join(values, ", ")
+	return text
+}
+
+// defaultIn returns the default that a preset has for a hyper-parameter.
+func defaultIn(preset algorithms.Preset, name string) string {
+	p, _ := find(preset.New().Params(), name)
+	return show(p)
 }
 
 func find(params []algorithms.Param, name string) (algorithms.Param, bool) {

@@ -79,6 +79,9 @@ func (p *plan) divide(e datasets.Entry) error {
 	return nil
 }
 
+// maxParameters bounds what a width in --model may ask for: a client of some methods keeps eight numbers a parameter.
+const maxParameters = 1 << 26
+
 func newModel(spec string, e datasets.Entry) (*layers.Model, error) {
 	name, _, _ := strings.Cut(spec, ":")
 	known := false
@@ -91,6 +94,9 @@ func newModel(spec string, e datasets.Entry) (*layers.Model, error) {
 	net, err := layers.New(spec, e.Shape, e.Classes)
 	if err != nil {
 		return nil, usagef("--%w", err)
+	}
+	if n := net.Size(); n > maxParameters {
+		return nil, usagef("--model %s: %d parameters, want at most %d", spec, n, maxParameters)
 	}
 	return net, nil
 }

@@ -80,7 +80,7 @@ func (s *settings) options() []option {
 		{Param: whole("clients", "number of clients", &s.Clients, 1), category: categoryData},
 		{Param: choice("assign", "of labels to clients", &s.Assign, "pairs", "sliding", "blocks"), category: categoryData, kind: "labels"},
 		{Param: whole("labels-per-client", "labels that a client holds", &s.LabelsPerClient, 1), category: categoryData, kind: "labels"},
-		{Param: choice("regime", "images of each label that a client gets: small, medium, large", &s.Regime), category: categoryData, kind: "labels"},
+		{Param: choice("regime", "images of each label that a client gets [small, medium, large]", &s.Regime), category: categoryData, kind: "labels"},
 		{Param: whole("train-per-class", "in place of a regime, training images of each label and client", &s.TrainPerClass, 1), category: categoryData, shown: "the small regime's", kind: "labels"},
 		{Param: whole("test-per-class", "in place of a regime, test images of each label and client", &s.TestPerClass, 1), category: categoryData, shown: "the small regime's", kind: "labels"},
 		{Param: algorithms.Param{Name: "alpha", Usage: "concentration of the shares, smaller is less equal", Value: &s.Alpha, Min: 1e-6, Max: 1e6}, category: categoryData, kind: "dirichlet"},
