@@ -12,8 +12,9 @@ import (
 // steps is how many local steps one call of Train does in a benchmark.
 const steps = 20
 
-// bench returns a worker and a client of 250 random images of MNIST's size, in batches of 100.
+// bench returns a worker and a client of 300 random images of MNIST's size, in batches of 100.
 func bench(tb testing.TB, m Algorithm, isa kernels.ISA) (*Worker, *Data) {
+	tb.Helper()
 	net, err := layers.New("mlp", []int{28, 28}, 10)
 	if err != nil {
 		tb.Fatal(err)
@@ -56,6 +57,33 @@ func BenchmarkStep(b *testing.B) {
 					}
 				}
 				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*steps), "µs/step")
+			})
+		}
+	}
+}
+
+// TestNoGarbage checks that the steps of a round allocate nothing: three take no more allocations than one.
+func TestNoGarbage(t *testing.T) {
+	for _, e := range All() {
+		for _, p := range e.Presets {
+			t.Run(e.Name+"/"+p.Name, func(t *testing.T) {
+				m := p.New()
+				w, data := bench(t, m, kernels.Best())
+				r := rng.Stream{Seed: 1}
+				s := m.Server(w.Task, w.CPU, r)
+				c := m.Client(w.Task, w.CPU, s, r)
+				allocs := func(n int) float64 {
+					data.Steps = n
+					return testing.AllocsPerRun(3, func() {
+						data.Epoch, data.Pos = 0, 0 // an epoch is three steps, and a shuffle does allocate
+						if _, _, err := m.Train(w, m.Download(s, 0), c, data, r); err != nil {
+							t.Fatal(err)
+						}
+					})
+				}
+				if one, three := allocs(1), allocs(3); one != three {
+					t.Errorf("%v allocations in a round of one step, %v in a round of three", one, three)
+				}
 			})
 		}
 	}

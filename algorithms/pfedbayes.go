@@ -160,17 +160,22 @@ func (m *PFedBayes) Train(wk *Worker, v priors.Gaussian, c *PFedBayesState, data
 	feed(e, "q", c.Q)
 	feed(e, "w", w)
 	if m.OptState == "reset" {
-		c.OptW = GaussianMoments{}
+		c.OptW.Mu.Reset()
+		c.OptW.Rho.Reset()
 	}
-	q := stepper{wk, m.rule(m.LR), c.Q, &c.OptQ}
-	global := stepper{wk, m.rule(m.LRGlobal), w, &c.OptW}
+	q := stepper{wk, m.rule(m.LR), c.Q, &c.OptQ, "q.mu", "q.rho"}
+	global := stepper{wk, m.rule(m.LRGlobal), w, &c.OptW, "w.mu", "w.rho"}
+	eps := make([][]float32, m.Samples)
+	for k := range eps {
+		eps[k] = e.Buffer(noise(k))
+	}
 
 	n, steps := float64(data.Examples()), float64(data.Steps)
 	for step := range data.Steps {
 		rows := wk.next(data)
 		m.scale(e, n, float64(rows), steps)
 		for j := range m.PersonalSteps {
-			m.draw(wk, r, step*m.PersonalSteps+j)
+			m.draw(wk.CPU, eps, r, step*m.PersonalSteps+j)
 			if m.UpdateOrder == "simultaneous" && j == m.PersonalSteps-1 {
 				e.Run(rows)
 			} else {
@@ -183,7 +188,7 @@ func (m *PFedBayes) Train(wk *Worker, v priors.Gaussian, c *PFedBayesState, data
 			}
 			rep.Loss += nll / (steps * float64(m.PersonalSteps))
 			rep.KL += kl / (steps * float64(m.PersonalSteps))
-			rep.Clamped += q.update("q")
+			rep.Clamped += q.update()
 		}
 		if m.closedForm() {
 			continue
@@ -191,7 +196,7 @@ func (m *PFedBayes) Train(wk *Worker, v priors.Gaussian, c *PFedBayesState, data
 		if m.UpdateOrder == "sequential" {
 			e.RunFor("global", rows)
 		}
-		rep.Clamped += global.update("w")
+		rep.Clamped += global.update()
 	}
 	if m.closedForm() {
 		return c.Q.Clone(), rep, nil
@@ -217,17 +222,11 @@ func (m *PFedBayes) scale(e *graph.Executor, n, rows, steps float64) {
 }
 
 // draw fills the noise of the K draws of a step.
-func (m *PFedBayes) draw(wk *Worker, r rng.Stream, step int) {
-	for k := range m.Samples {
-		eps := wk.Exec.Buffer(noise(k))
-		switch m.NoiseScale {
-		case 0:
-			clear(eps)
-		default:
-			r.For(rng.Noise).Normals(wk.CPU, eps, step*m.Samples+k)
-			if m.NoiseScale != 1 {
-				wk.CPU.Scale(eps, float32(m.NoiseScale), eps)
-			}
+func (m *PFedBayes) draw(cpu *kernels.CPU, eps [][]float32, r rng.Stream, step int) {
+	for k := range eps {
+		r.For(rng.Noise).Normals(cpu, eps[k], step*m.Samples+k)
+		if m.NoiseScale != 1 {
+			cpu.Scale(eps[k], float32(m.NoiseScale), eps[k])
 		}
 	}
 }
@@ -241,15 +240,16 @@ func feed(e *graph.Executor, name string, g priors.Gaussian) {
 // A stepper moves one Gaussian along its gradients.
 type stepper struct {
 	*Worker
-	rule graph.Optimizer
-	g    priors.Gaussian
-	opt  *GaussianMoments
+	rule    graph.Optimizer
+	g       priors.Gaussian
+	opt     *GaussianMoments
+	mu, rho string // their names in the graph
 }
 
 // update does one step and returns how many ρ it had to raise to their floor.
-func (s stepper) update(name string) int {
-	s.rule.Update(s.CPU, &s.opt.Mu, s.g.Mu, s.Exec.Grad(name+".mu"))
-	s.rule.Update(s.CPU, &s.opt.Rho, s.g.Rho, s.Exec.Grad(name+".rho"))
+func (s stepper) update() int {
+	s.rule.Update(s.CPU, &s.opt.Mu, s.g.Mu, s.Exec.Grad(s.mu))
+	s.rule.Update(s.CPU, &s.opt.Rho, s.g.Rho, s.Exec.Grad(s.rho))
 	return s.CPU.ClampMin(s.g.Rho, rhoFloor)
 }
 

@@ -19,6 +19,13 @@ type Moments struct {
 	M, V []float32 // running means of the gradient and of its square; nil until an optimizer needs them
 }
 
+// Reset forgets everything but the memory that it lies in.
+func (s *Moments) Reset() {
+	s.Step = 0
+	clear(s.M)
+	clear(s.V)
+}
+
 // SGD is stochastic gradient descent.
 //
 //	v ← Momentum·v + g + Decay·p
