@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"fedbayes/algorithms"
+	"fedbayes/internal/rng"
+	"fedbayes/priors"
 )
 
 // This file is the suite that every method owes: it ranges over algorithms.All, so that a new method meets it unasked.
@@ -51,7 +53,7 @@ func difference(got, want string) string {
 func TestSeedsDiffer(t *testing.T) {
 	eachMethod(t, func(t *testing.T, _ string, make func() algorithms.Algorithm) {
 		seen := map[string]uint64{}
-		for _, seed := range []uint64{1, 2, 1 << 32} {
+		for _, seed := range []uint64{1, 2, 1 + 1<<32} {
 			cfg := config()
 			cfg.Rounds, cfg.Seed = 1, seed
 			s, d, _ := play(t, cfg, make(), toys(mixed...))
@@ -70,6 +72,50 @@ func TestSeedsDiffer(t *testing.T) {
 	})
 }
 
+// TestAddresses gives all clients the same examples: what they draw must be their own, and the round's.
+func TestAddresses(t *testing.T) {
+	clients := toys(12, 12, 12, 12)
+	for i := range clients {
+		clients[i].Train = clients[0].Train
+	}
+	cfg := config()
+	cfg.PerRound = len(clients)
+	t.Run("training", func(t *testing.T) {
+		seen := map[rng.Stream]bool{}
+		s := watch(method(t, "fedavg", "", nil))
+		s.after = func(r rng.Stream, _ *algorithms.Data) { seen[r] = true }
+		play(t, cfg, s, clients)
+		for round := 1; round <= cfg.Rounds; round++ {
+			for i := range clients {
+				if !seen[rng.Stream{Seed: cfg.Seed, Round: round, Client: i}] {
+					t.Errorf("round %d: client %d was not given its address", round, i)
+				}
+			}
+		}
+	})
+	t.Run("order of examples", func(t *testing.T) {
+		s, _, _ := play(t, cfg, method(t, "fedavg", "", nil), clients) // nothing else is random in it
+		distinct(t, "uploads", s.ups[0][0].Msg, s.ups[0][1].Msg, s.ups[0][2].Msg, s.ups[0][3].Msg)
+	})
+	t.Run("start", func(t *testing.T) {
+		cfg := cfg
+		cfg.LocalSteps = 0 // so that states stay what they were
+		s, _, _ := play(t, cfg, method(t, "pfedbayes", "", map[string]any{"start": "independent"}), clients)
+		distinct(t, "starts", append(s.clients, algorithms.PFedBayesState{Q: *s.server.(*priors.Gaussian)})...)
+	})
+}
+
+func distinct(t *testing.T, what string, of ...any) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, v := range of {
+		seen[spell(v)] = true
+	}
+	if len(seen) != len(of) {
+		t.Errorf("%d different %s, want %d", len(seen), what, len(of))
+	}
+}
+
 // TestUploadsInOrder lets the clients finish in descending order.
 func TestUploadsInOrder(t *testing.T) {
 	eachMethod(t, func(t *testing.T, _ string, make func() algorithms.Algorithm) {
@@ -82,7 +128,7 @@ func TestUploadsInOrder(t *testing.T) {
 		done := makeChans(len(clients) + 1)
 		close(done[len(clients)])
 		s.before = func(client int) { <-done[client+1] }
-		s.after = func(client, _ int, _ *algorithms.Data) { close(done[client]) }
+		s.after = func(r rng.Stream, _ *algorithms.Data) { close(done[r.Client]) }
 		play(t, cfg, s, clients)
 
 		var ids []int
