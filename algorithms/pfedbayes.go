@@ -86,7 +86,7 @@ func (m *PFedBayes) Params() []Param {
 		Param{Name: "lr-global", Usage: "learning rate η₂ of the localised global distribution", Value: &m.LRGlobal, Open: true, Max: inf},
 		Param{Name: "zeta", Usage: "weight ζ of the divergence from the global distribution", Value: &m.Zeta, Max: inf},
 		Param{Name: "rho", Usage: "ρ of all weights at the start, σ = log(1+e^ρ)", Value: &m.Rho, Min: rhoFloor, Max: 20},
-		Param{Name: "beta", Usage: "how far the server moves to the clients' mean", Value: &m.Beta, Max: 2},
+		Param{Name: "beta", Usage: "how far the server moves to the clients' mean", Value: &m.Beta, Max: 1},
 		Param{Name: "samples", Usage: "draws K of the weights in a step", Value: &m.Samples, Min: 1, Max: 64},
 		Param{Name: "noise-scale", Usage: "standard deviation of the noise of a draw", Value: &m.NoiseScale, Max: inf},
 		Param{Name: "likelihood", Usage: "scale of the loss: (n/b)·NLL + ζ·KL, that divided by n, or NLL + (ζ/R)·KL", Value: &m.Likelihood, OneOf: []string{"sum", "mean", "batch"}},

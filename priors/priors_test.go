@@ -258,3 +258,21 @@ func ExampleRule_Average() {
 	// rho-mean: N(0.50, 0.30²)
 	// closed-form: N(0.50, 0.58²)
 }
+
+// BenchmarkAverage times a server over ten clients of the network 784-100-10.
+func BenchmarkAverage(b *testing.B) {
+	r := rand.New(rand.NewPCG(15, 16))
+	const n = 79510
+	var qs []Gaussian
+	var weights []float64
+	for range 10 {
+		qs, weights = append(qs, random(r, n)), append(weights, 1)
+	}
+	for _, rule := range Rules() {
+		b.Run(string(rule), func(b *testing.B) {
+			for b.Loop() {
+				rule.Average(qs[0], qs, weights, 1)
+			}
+		})
+	}
+}

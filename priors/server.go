@@ -43,43 +43,77 @@ func ParseRule(name string) (Rule, error) {
 //
 // Sums are in float64 and in the order of qs. All slices have one length, and some weight is positive.
 func (r Rule) Average(w Gaussian, qs []Gaussian, weights []float64, beta float64) Gaussian {
+	n := len(w.Mu)
 	var sum float64
 	for _, a := range weights {
 		sum += a
 	}
-	to, from := r.space()
-	blend := func(old float32, mean float64) float64 { return (1-beta)*to(old) + beta*mean }
-	out := Gaussian{make([]float32, len(w.Mu)), make([]float32, len(w.Rho))}
-	for i := range w.Mu {
-		var mu, v float64
+	mu, v := make([]float64, n), make([]float64, n)
+	for k, q := range qs {
+		accumulate(mu, weights[k], q.Mu)
+		r.accumulate(v, weights[k], q.Rho)
+	}
+	for i := range mu {
+		mu[i] /= sum
+	}
+	if r == ClosedForm {
+		// The spread of the means, around their mean: the difference of moments would cancel.
 		for k, q := range qs {
-			mu += weights[k] * float64(q.Mu[i])
-			v += weights[k] * to(q.Rho[i])
-		}
-		mu /= sum
-		if r == ClosedForm {
-			// The spread of the means, around their mean: the difference of moments would cancel.
-			for k, q := range qs {
-				d := float64(q.Mu[i]) - mu
-				v += weights[k] * d * d
+			for i, x := range q.Mu {
+				d := float64(x) - mu[i]
+				v[i] += weights[k] * d * d
 			}
 		}
-		out.Rho[i] = from(blend(w.Rho[i], v/sum))
-		out.Mu[i] = float32((1-beta)*float64(w.Mu[i]) + beta*mu)
 	}
+	out := Gaussian{make([]float32, n), make([]float32, n)}
+	for i := range mu {
+		out.Mu[i] = float32((1-beta)*float64(w.Mu[i]) + beta*mu[i])
+		v[i] = beta * v[i] / sum
+	}
+	if beta != 1 {
+		r.accumulate(v, 1-beta, w.Rho)
+	}
+	r.rho(out.Rho, v)
 	return out
 }
 
-// space returns the maps from ρ to what the rule averages, and back.
-func (r Rule) space() (to func(rho float32) float64, from func(v float64) float32) {
-	switch r {
-	case SigmaMean:
-		return Sigma, Rho
-	case VarMean, ClosedForm:
-		return func(rho float32) float64 { s := Sigma(rho); return s * s },
-			func(v float64) float32 { return Rho(math.Sqrt(v)) }
-	case RhoMean:
-		return func(rho float32) float64 { return float64(rho) }, func(v float64) float32 { return float32(v) }
+// accumulate adds a·x to sum.
+func accumulate(sum []float64, a float64, x []float32) {
+	sum = sum[:len(x)]
+	for i, x := range x {
+		sum[i] += a * float64(x)
 	}
-	panic("priors: no rule is named " + string(r))
+}
+
+// accumulate adds a·ρ to sum, or a·σ, or a·σ²: what the rule averages.
+func (r Rule) accumulate(sum []float64, a float64, rho []float32) {
+	switch r {
+	case RhoMean:
+		accumulate(sum, a, rho)
+	case SigmaMean:
+		for i, x := range rho {
+			sum[i] += a * Sigma(x)
+		}
+	case VarMean, ClosedForm:
+		for i, x := range rho {
+			s := Sigma(x)
+			sum[i] += a * s * s
+		}
+	default:
+		panic("priors: no rule is named " + string(r))
+	}
+}
+
+// rho undoes the rule's map from ρ.
+func (r Rule) rho(dst []float32, v []float64) {
+	for i, x := range v {
+		switch r {
+		case RhoMean:
+			dst[i] = float32(x)
+		case SigmaMean:
+			dst[i] = Rho(x)
+		default:
+			dst[i] = Rho(math.Sqrt(x))
+		}
+	}
 }
