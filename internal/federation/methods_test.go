@@ -83,7 +83,7 @@ func TestAddresses(t *testing.T) {
 	t.Run("training", func(t *testing.T) {
 		seen := map[rng.Stream]bool{}
 		s := watch(method(t, "fedavg", "", nil))
-		s.after = func(r rng.Stream, _ *algorithms.Data) { seen[r] = true }
+		s.after = func(r rng.Stream) { seen[r] = true }
 		play(t, cfg, s, clients)
 		for round := 1; round <= cfg.Rounds; round++ {
 			for i := range clients {
@@ -128,7 +128,7 @@ func TestUploadsInOrder(t *testing.T) {
 		done := makeChans(len(clients) + 1)
 		close(done[len(clients)])
 		s.before = func(client int) { <-done[client+1] }
-		s.after = func(r rng.Stream, _ *algorithms.Data) { close(done[r.Client]) }
+		s.after = func(r rng.Stream) { close(done[r.Client]) }
 		play(t, cfg, s, clients)
 
 		var ids []int

@@ -102,8 +102,8 @@ type spy struct {
 	clients []any
 	born    []string // the clients' states as they were made
 
-	before func(client int)                          // called before a client trains, if set
-	after  func(r rng.Stream, data *algorithms.Data) // called after it trained, one call at a time, if set
+	before func(client int)   // called before a client trains, if set
+	after  func(r rng.Stream) // called after it trained, one call at a time, if set
 
 	mu      sync.Mutex
 	trained map[int]int // rounds by client
@@ -137,7 +137,7 @@ func (s *spy) Train(w *algorithms.Worker, d, c any, data *algorithms.Data, r rng
 	}
 	s.trained[r.Client]++
 	if s.after != nil {
-		s.after(r, data)
+		s.after(r)
 	}
 	return u, rep, err
 }
