@@ -94,6 +94,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			"which trains pFedBayes on ten clients with real images, within a minute, and writes CSVs below results/.\n" +
 			"(From the source: go run . train.)",
 		Commands:        append(commands, helpCommand()),
+		Flags:           []cli.Flag{cli.HelpFlag}, // with a help command of our own it is not added
 		HideHelpCommand: true,
 		HideVersion:     true,
 		Writer:          stdout,

@@ -1,0 +1,208 @@
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fedbayes/internal/cli"
+)
+
+// asProgram makes the test binary behave as the program itself, for tests that need a process.
+const asProgram = "FEDBAYES_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(cli.Main(os.Args, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// run runs a command line, which is cut at spaces.
+func run(line string) (status int, stdout, stderr string) {
+	return runArgs(strings.Fields(line)...)
+}
+
+func runArgs(args ...string) (status int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	status = cli.Main(append([]string{"fedbayes"}, args...), &out, &err)
+	return status, out.String(), err.String()
+}
+
+// wantEmpty fails if the working folder holds anything.
+func wantEmpty(t *testing.T) {
+	t.Helper()
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) > 0 {
+		t.Errorf("left %s in the working folder, want nothing", entries[0].Name())
+	}
+}
+
+// TestRefused is about command lines that end before anything is computed: one line on stderr, nothing on stdout,
+// nothing created.
+func TestRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"trian":         `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
+		"help trian":    `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
+		"--rounds 5":    `--rounds: a flag follows its command, as in fedbayes train --rounds`,
+		"version now":   `version: unexpected argument "now"`,
+		"models mlp":    `models: unexpected argument "mlp"`,
+		"models --all":  `--all: models has no such flag (fedbayes models --help lists them)`,
+		"algos a b":     `algos: unexpected argument "b"`,
+		"algos fedvag":  `method "fedvag": want one of pfedbayes, fedavg, fedprox, local (did you mean fedavg?)`,
+		"datasets a b":  `datasets: unexpected argument "b"`,
+		"datasets nist": `data set "nist": want one of mnist-sample, mnist, fashion-mnist (did you mean mnist?)`,
+
+		"train 5":                       `train: unexpected argument "5"`,
+		"train -- --rounds":             `train: unexpected argument "--rounds"`,
+		"train --rounds":                `--rounds: want a value`,
+		"train --=5":                    `bad flag syntax: --=5`,
+		"train --roundz 5":              `--roundz: train has no such flag (did you mean --rounds?)`,
+		"train --lr_global 5":           `--lr_global: train has no such flag (did you mean --lr-global?)`,
+		"train --frobnicate":            `--frobnicate: train has no such flag (fedbayes train --help lists them)`,
+		"train --seed 1 --seed 1":       `--seed: given 2 times, want it once`,
+		"train --quiet --quiet":         `--quiet: given 2 times, want it once`,
+		"train --train-all false":       `train: unexpected argument "false"; a flag that is true or false takes its value as --flag=false`,
+		"train --quiet=perhaps":         `--quiet "perhaps": want true or false`,
+		"train --algo pfedbays":         `--algo "pfedbays": want one of pfedbayes, fedavg, fedprox, local (did you mean pfedbayes?)`,
+		"train --algo gnu":              `--algo "gnu": want one of pfedbayes, fedavg, fedprox, local`,
+		"train --preset cod":            `--preset "cod": want one of paper, code (did you mean code?), for pfedbayes`,
+		"train --algo local --zeta 1":   `--zeta: local has no such setting, it belongs to pfedbayes`,
+		"train --model mpl":             `--model "mpl": want one of mlp, mlp2 (did you mean mlp?)`,
+		"train --model mlp:10,0":        `--model mlp:10,0: width "0", want a whole number from 1 to 65536`,
+		"train --model mlp:60000,60000": `--model mlp:60000,60000: 3647760010 parameters, want at most 67108864`,
+		"train --dataset minst":         `--dataset "minst": want one of mnist-sample, mnist, fashion-mnist (did you mean mnist?)`,
+		"train --device gpu":            `--device "gpu": want cpu`,
+
+		"train --partition label":                    `--partition "label": want one of labels, iid, dirichlet (did you mean labels?)`,
+		"train --assign pair":                        `--assign "pair": want one of pairs, sliding, blocks (did you mean pairs?)`,
+		"train --regime smal":                        `--regime "smal": want one of small, medium, large (did you mean small?)`,
+		"train --labels-per-client 11":               `--labels-per-client 11: want a whole number from 1 to 10, the labels of mnist-sample`,
+		"train --alpha 1":                            `--alpha: it belongs to --partition dirichlet, not to labels`,
+		"train --partition iid --min-samples 5":      `--min-samples: it belongs to --partition dirichlet, not to iid`,
+		"train --partition iid --regime small":       `--regime: it belongs to --partition labels, not to iid`,
+		"train --partition dirichlet --assign pairs": `--assign: it belongs to --partition labels, not to dirichlet`,
+		"train --partition dirichlet --alpha 1e-7":   `--alpha 1e-07: want a number ≥ 1e-06 and ≤ 1e+06`,
+		"train --regime small --train-per-class 5":   `--regime and --train-per-class: want one of them`,
+		"train --test-per-class 5 --regime small":    `--regime and --test-per-class: want one of them`,
+		"train --local-steps 5 --local-epochs 1":     `--local-steps and --local-epochs: want one of them`,
+
+		"train --rounds 0":          `--rounds 0: want a whole number ≥ 1`,
+		"train --rounds 1.5":        `--rounds "1.5": want a whole number ≥ 1`,
+		"train --rounds 1e99":       `--rounds "1e99": want a whole number ≥ 1`,
+		"train --seed -1":           `--seed -1: want a whole number ≥ 0`,
+		"train --mc 257":            `--mc 257: want a whole number ≥ 0 and ≤ 256`,
+		"train --participation 0":   `--participation 0: want a number > 0`,
+		"train --participation 1.5": `--participation 1.5: want a whole number from 1 to the 10 of --clients, or a fraction below 1`,
+		"train --participation 11":  `--participation 11: want a whole number from 1 to the 10 of --clients, or a fraction below 1`,
+		"train --participation nan": `--participation NaN: want a number > 0`,
+		"train --zeta -1":           `--zeta -1: want a number ≥ 0`,
+		"train --zeta Inf":          `--zeta +Inf: want a number ≥ 0`,
+		"train --lr 0":              `--lr 0: want a number > 0`,
+		"train --optimizer adamw":   `--optimizer "adamw": want one of sgd, adam (did you mean adam?)`,
+		"train --server closed-form --update-order sequential": `--update-order sequential: the closed-form server has no global step to order`,
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			status, stdout, stderr := run(line)
+			if status != 2 || stdout != "" || stderr != "fedbayes: "+want+"\n" {
+				t.Errorf("status %d, stdout %q, stderr\n%swant status 2, stderr\nfedbayes: %s", status, stdout, stderr, want)
+			}
+			wantEmpty(t)
+		})
+	}
+}
+
+func TestRefusedData(t *testing.T) {
+	for line, want := range map[string]string{
+		"train --dataset mnist --data-dir nowhere":                                "fedbayes: datasets: mnist: not found in nowhere/mnist (no such folder), nowhere (no such folder): put train-images",
+		"datasets mnist --data-dir nowhere":                                       "", // the flag after the argument is one too many arguments
+		"datasets --data-dir nowhere mnist":                                       "fedbayes: datasets: mnist: not found in nowhere/mnist",
+		"train --regime large":                                                    "fedbayes: datasets: mnist-sample: labels: class 0 has 1000 images, want 4505: ",
+		"train --clients 20000":                                                   "fedbayes: datasets: mnist-sample: --clients 20000: want 1 to 10000, the number of images\n",
+		"train --partition iid --clients 9000":                                    "fedbayes: datasets: mnist-sample: iid: 10000 images for 9000 clients",
+		"train --partition dirichlet --alpha 0.01 --min-samples 500 --clients 20": "fedbayes: datasets: mnist-sample: dirichlet: no draw in 100 gives every client 500 examples",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			wantStatus := 3
+			if want == "" {
+				wantStatus, want = 2, `fedbayes: datasets: unexpected argument`
+			}
+			status, stdout, stderr := run(line)
+			if status != wantStatus || stdout != "" || !strings.HasPrefix(filepath.ToSlash(stderr), want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("status %d, stdout %q, stderr\n%swant status %d, stderr\n%s…", status, stdout, stderr, wantStatus, want)
+			}
+			wantEmpty(t)
+		})
+	}
+}
+
+func TestMalformedData(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
+		if err := os.WriteFile(name, []byte("this is not what it should be"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"train --dataset mnist --data-dir .", "datasets --data-dir . mnist"} {
+		status, stdout, stderr := run(line)
+		if status != 3 || stdout != "" || !strings.Contains(stderr, "-ubyte: not an IDX file") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", line, status, stdout, stderr)
+		}
+	}
+	if _, err := os.Stat("results"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("results: %v, want it not to be there", err)
+	}
+}
+
+// TestTold is about commands that only print.
+func TestTold(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for line, wants := range map[string][]string{
+		"":                      {"fedbayes train", "go run . train", "algos", "datasets", "version"},
+		"help":                  {"fedbayes train", "go run . train"},
+		"--help":                {"fedbayes train"},
+		"help train":            {"--rounds value", "(default: 100)", "(default: 0.001 for pfedbayes, 0.05 for fedavg", "(default: -2.5, -3 with --preset code)", "data and partition", "--alpha value"},
+		"train --help":          {"--rounds value"},
+		"train --rounds x -h":   {"--rounds value"},
+		"help algos":            {"fedbayes algos [NAME]"},
+		"algos":                 {"pfedbayes  ", "fedavg  ", "local  "},
+		"algos pfedbayes":       {"ICML 2022", "--preset code", "--zeta", "a number ≥ 0"},
+		"algos fedavg":          {"McMahan", "--lr "},
+		"models":                {"mlp   ", "(default mlp:100)", "mlp2  "},
+		"datasets":              {"mnist-sample  ", "embedded", "fashion-mnist  "},
+		"datasets mnist-sample": {"CC BY-SA 3.0", "embedded", "10000 of 28 × 28", "class 9        1000", "50 training and 150 test"},
+		"version":               {"fedbayes ", "go1."},
+	} {
+		status, stdout, stderr := run(line)
+		if status != 0 || stderr != "" {
+			t.Errorf("%q: status %d, stderr %q", line, status, stderr)
+		}
+		for _, want := range wants {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%q: output lacks %q:\n%s", line, want, stdout)
+			}
+		}
+	}
+	wantEmpty(t)
+}
+
+// full is a device that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestLostOutput(t *testing.T) {
+	var stderr bytes.Buffer
+	if status := cli.Main([]string{"fedbayes", "version"}, full{}, &stderr); status != 1 || stderr.String() != "fedbayes: output: no space left\n" {
+		t.Errorf("status %d, stderr %q, want 1 and a line that says so", status, stderr.String())
+	}
+}

@@ -1,0 +1,393 @@
+package cli_test
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// tiny is a run of a few milliseconds.
+const tiny = " --rounds 2 --eval-every 1 --local-steps 2 --batch 8 --clients 4 --model mlp:8"
+
+// tinyLabels is tiny with few images.
+const tinyLabels = tiny + " --train-per-class 3 --test-per-class 5"
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	return lines[len(lines)-1]
+}
+
+// train runs train with results in a folder of its own and fails unless it succeeds. It returns the folder and stdout.
+func train(t *testing.T, flags string) (dir, stdout string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "run")
+	status, stdout, stderr := runArgs(append([]string{"train", "--out", dir}, strings.Fields(flags)...)...)
+	if status != 0 || strings.Contains(stderr, "fedbayes: ") {
+		t.Fatalf("train %s: status %d, stderr %s", flags, status, stderr)
+	}
+	return dir, stdout
+}
+
+// table reads a CSV into a map a row, by column.
+func table(t *testing.T, path string) []map[string]string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	var all []map[string]string
+	for _, row := range rows[1:] {
+		m := map[string]string{}
+		for i, name := range rows[0] {
+			m[name] = row[i]
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+func object(t *testing.T, path string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return m
+}
+
+func TestTrain(t *testing.T) {
+	models := map[string]string{"pfedbayes": "PM GM", "fedavg": "GM", "local": "PM"}
+	partitions := map[string]string{
+		"custom":        tinyLabels,
+		"iid":           tiny + " --partition iid",
+		"dirichlet-0.5": tiny + " --partition dirichlet",
+	}
+	for algo, has := range models {
+		for regime, flags := range partitions {
+			t.Run(algo+" "+regime, func(t *testing.T) {
+				dir, stdout := train(t, "--algo "+algo+flags)
+				rounds := table(t, filepath.Join(dir, "rounds.csv"))
+				if len(rounds) != 2 {
+					t.Fatalf("%d rows in rounds.csv, want 2", len(rounds))
+				}
+				for i, row := range rounds {
+					want := map[string]string{"run": "run", "algo": algo, "dataset": "mnist-sample", "regime": regime,
+						"model": "mlp:8", "seed": "1", "round": strconv.Itoa(i + 1)}
+					for column, w := range want {
+						if row[column] != w {
+							t.Errorf("row %d: %s is %q, want %q", i, column, row[column], w)
+						}
+					}
+					for _, metric := range []string{"acc", "nll", "ece", "acc_worst"} {
+						if got := row["pm_"+metric] != ""; got != strings.Contains(has, "PM") {
+							t.Errorf("row %d: pm_%s is %q", i, metric, row["pm_"+metric])
+						}
+						if got := row["gm_"+metric] != ""; got != strings.Contains(has, "GM") {
+							t.Errorf("row %d: gm_%s is %q", i, metric, row["gm_"+metric])
+						}
+					}
+					if got := row["kl"] != ""; got != (algo == "pfedbayes") {
+						t.Errorf("row %d: kl is %q", i, row["kl"])
+					}
+					if row["train_loss"] == "" {
+						t.Errorf("row %d: no training loss", i)
+					}
+				}
+				if clients := table(t, filepath.Join(dir, "clients.csv")); len(clients) != 2*4 {
+					t.Errorf("%d rows in clients.csv, want 8", len(clients))
+				}
+				summary := regexp.MustCompile(`^` + algo + ` mnist-sample ` + regexp.QuoteMeta(regime) + ` seed 1: (PM [\d.]+ %)?( ?GM [\d.]+ %)? after 2 rounds \(best .*\), [\d.]+ s, ` + regexp.QuoteMeta(dir) + `$`)
+				if got := lastLine(stdout); !summary.MatchString(got) {
+					t.Errorf("last line %q, want %s", got, summary)
+				}
+				if !strings.Contains(stdout, "mlp:8, 6370 parameters") || !strings.Contains(stdout, "round 1  ") {
+					t.Errorf("output lacks the model or a round:\n%s", stdout)
+				}
+				if s := object(t, filepath.Join(dir, "summary.json")); s["status"] != "finished" || s["rounds"] != 2.0 {
+					t.Errorf("summary.json: %v", s)
+				}
+			})
+		}
+	}
+}
+
+// timeless are the CSVs of a run without their columns of seconds.
+func timeless(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, row := range table(t, filepath.Join(dir, "rounds.csv")) {
+		delete(row, "train_seconds")
+		delete(row, "eval_seconds")
+		fmt.Fprintln(&b, row) // in order of column names
+	}
+	clients, err := os.ReadFile(filepath.Join(dir, "clients.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String() + string(clients)
+}
+
+// TestWorkers: the number of workers changes nothing, nor does repetition; the seed does.
+func TestWorkers(t *testing.T) {
+	for _, flags := range []string{
+		"--algo pfedbayes --samples 2 --participation 2 --mc 3",
+		"--algo fedavg --participation 0.5 --momentum 0.5",
+		"--algo local --local-epochs 2",
+	} {
+		short := tinyLabels
+		if strings.Contains(flags, "--local-epochs") {
+			short = strings.Replace(short, "--local-steps 2", "", 1)
+		}
+		first, _ := train(t, flags+short+" --workers 1")
+		want := timeless(t, first)
+		for _, more := range []string{"--workers 1", "--workers 2", "--workers 3", "--workers 100"} {
+			dir, _ := train(t, flags+short+" "+more)
+			if got := timeless(t, dir); got != want {
+				t.Errorf("%s: %s differs from one worker:\n%s\nwant\n%s", flags, more, got, want)
+			}
+		}
+		other, _ := train(t, flags+short+" --seed 2")
+		if timeless(t, other) == want {
+			t.Errorf("%s: --seed 2 gives the results of --seed 1", flags)
+		}
+	}
+}
+
+// TestBytes: two of four clients send and receive 6,370 weights of four bytes in each of two rounds.
+func TestBytes(t *testing.T) {
+	dir, _ := train(t, "--algo fedavg --participation 2"+tinyLabels)
+	rows := table(t, filepath.Join(dir, "rounds.csv"))
+	for i, row := range rows {
+		want := strconv.Itoa((i + 1) * 2 * 4 * 6370)
+		if row["bytes_up"] != want || row["bytes_down"] != want {
+			t.Errorf("round %d: %s bytes up, %s down, want %s each", i+1, row["bytes_up"], row["bytes_down"], want)
+		}
+	}
+	trained := 0
+	for _, row := range table(t, filepath.Join(dir, "clients.csv")) {
+		if row["train_loss"] != "" {
+			trained++
+		}
+	}
+	if trained != 4 {
+		t.Errorf("%d clients trained in two rounds, want 4", trained)
+	}
+}
+
+// TestFewExamples trains clients whose examples do not fill a batch, just fill it, or leave one over.
+func TestFewExamples(t *testing.T) {
+	const batch = 5
+	for _, algo := range []string{"pfedbayes", "fedavg", "local"} {
+		for _, n := range []int{1, 3, batch - 1, batch, batch + 1} {
+			flags := fmt.Sprintf("--algo %s --rounds 2 --clients 3 --model mlp:4 --labels-per-client 1 --train-per-class %d --test-per-class 2 --local-steps 4 --batch %d", algo, n, batch)
+			dir, _ := train(t, flags)
+			for _, row := range table(t, filepath.Join(dir, "clients.csv")) {
+				if row["train"] != strconv.Itoa(n) || row["train_loss"] == "" || row["pm_nll"]+row["gm_nll"] == "" {
+					t.Errorf("%s: %v", flags, row)
+				}
+			}
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	dir, _ := train(t, "--preset code --rho -2 --participation 0.5 --workers 3"+tinyLabels)
+	c := object(t, filepath.Join(dir, "config.json"))
+	settings, method := c["settings"].(map[string]any), c["method"].(map[string]any)
+	for name, want := range map[string]any{
+		"algo": "pfedbayes", "preset": "code", "rounds": 2.0, "regime": "custom", "train-per-class": 3.0, "test-per-class": 5.0,
+		"participation": 2.0, "workers": 3.0, "batch": 8.0, "mc": 0.0, "assign": "pairs", "out": dir,
+	} {
+		if settings[name] != want {
+			t.Errorf("setting %s is %v, want %v", name, settings[name], want)
+		}
+	}
+	for _, name := range []string{"alpha", "min-samples", "local-epochs"} {
+		if _, ok := settings[name]; ok {
+			t.Errorf("setting %s has no effect and is recorded", name)
+		}
+	}
+	// The flag over the preset, and the preset over the default.
+	if method["rho"] != -2.0 || method["noise-scale"] != 0.001 || method["zeta"] != 10.0 {
+		t.Errorf("method: %v", method)
+	}
+	clients := c["clients"].([]any)
+	hashes := map[any]bool{}
+	for _, client := range clients {
+		client := client.(map[string]any)
+		hashes[client["sha256"]] = true
+		if len(client["labels"].([]any)) != 5 || client["train"] != 15.0 || client["test"] != 25.0 {
+			t.Errorf("client: %v", client)
+		}
+	}
+	if len(clients) != 4 || len(hashes) != 4 {
+		t.Errorf("%d clients with %d hashes, want 4 different ones", len(clients), len(hashes))
+	}
+	if d := c["dataset"].(map[string]any); d["source"] != "embedded" || d["normalisation"] != "x/255" || d["images"] != 10000.0 {
+		t.Errorf("data set: %v", d)
+	}
+	if c["go"] != runtime.Version() || c["isa"] == "" || c["version"] == "" {
+		t.Errorf("go %v, isa %v, version %v", c["go"], c["isa"], c["version"])
+	}
+}
+
+func TestQuiet(t *testing.T) {
+	_, stdout := train(t, "--quiet"+tinyLabels)
+	if strings.Count(stdout, "\n") != 1 || !strings.Contains(stdout, "after 2 rounds") {
+		t.Errorf("stdout:\n%swant the summary alone", stdout)
+	}
+}
+
+// TestNote: too few images for the test part are said, and used.
+func TestNote(t *testing.T) {
+	status, _, stderr := runArgs(append([]string{"train", "--out", filepath.Join(t.TempDir(), "run"), "--test-per-class", "5000"},
+		strings.Fields(tiny+" --train-per-class 400")...)...)
+	if status != 0 || !strings.HasPrefix(stderr, "note: per client and label, 400 training and 5000 test images were asked for") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+func TestDefaultOut(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for range 2 { // in one second, most likely
+		if status, _, stderr := run("train --quiet" + tinyLabels); status != 0 {
+			t.Fatalf("status %d: %s", status, stderr)
+		}
+	}
+	found, err := filepath.Glob("results/pfedbayes-mnist-sample-custom-1-20*/summary.json")
+	if err != nil || len(found) != 2 {
+		t.Errorf("%v (%v), want two runs", found, err)
+	}
+}
+
+func TestForce(t *testing.T) {
+	dir, _ := train(t, "--rounds 3"+strings.Replace(tinyLabels, "--rounds 2", "", 1))
+	before, err := os.ReadFile(filepath.Join(dir, "rounds.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := append([]string{"train", "--out", dir}, strings.Fields(tinyLabels)...)
+	status, stdout, stderr := runArgs(again...)
+	if status != 2 || stdout != "" || !strings.Contains(stderr, "already holds a run") || !strings.Contains(stderr, "--force") {
+		t.Errorf("status %d, stdout %q, stderr %q, want it refused", status, stdout, stderr)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "rounds.csv")); err != nil || string(after) != string(before) {
+		t.Errorf("the refused run changed rounds.csv (%v)", err)
+	}
+	if status, _, stderr := runArgs(append(again, "--force")...); status != 0 {
+		t.Fatalf("with --force: status %d, stderr %q", status, stderr)
+	}
+	if n := len(table(t, filepath.Join(dir, "rounds.csv"))); n != 2 {
+		t.Errorf("with --force: %d rows, want the 2 of the new run", n)
+	}
+}
+
+// TestDiverged: a run that leaves the numbers says where, and keeps what it has.
+func TestDiverged(t *testing.T) {
+	for _, algo := range []string{"pfedbayes", "fedavg", "local"} {
+		dir := filepath.Join(t.TempDir(), "run")
+		status, stdout, stderr := runArgs(append([]string{"train", "--algo", algo, "--lr", "1e30", "--out", dir}, strings.Fields(tinyLabels)...)...)
+		want := regexp.MustCompile(`^fedbayes: round 1: client 0: step 2: the negative log-likelihood is (NaN|\+Inf) .*; results so far are in .*\n$`)
+		if status != 4 || !want.MatchString(stderr) {
+			t.Errorf("%s: status %d, stderr %q, want 4 and %s", algo, status, stderr, want)
+		}
+		if got, want := lastLine(stdout), algo+" mnist-sample custom seed 1: nothing evaluated in 0 of 2 rounds, "+dir; got != want {
+			t.Errorf("%s: last line %q, want %q", algo, got, want)
+		}
+		if n := len(table(t, filepath.Join(dir, "rounds.csv"))); n != 0 {
+			t.Errorf("%s: %d rows, want none", algo, n)
+		}
+		if s := object(t, filepath.Join(dir, "summary.json")); s["status"] != "diverged" || !strings.Contains(s["error"].(string), "client 0") {
+			t.Errorf("%s: summary.json: %v", algo, s)
+		}
+	}
+}
+
+// TestInterrupt sends Ctrl-C to a run that has printed an evaluation.
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to send")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	cmd := exec.Command(os.Args[0], append([]string{"train", "--out", dir, "--rounds", "100000000"},
+		strings.Fields(strings.Replace(tinyLabels, "--rounds 2", "", 1))...)...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var last string
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		last = lines.Text()
+		if strings.HasPrefix(last, "round ") {
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			for lines.Scan() {
+				last = lines.Text()
+			}
+			break
+		}
+	}
+	_ = cmd.Wait()
+	want := regexp.MustCompile(`^fedbayes: interrupted after \d+ of 100000000 rounds; results so far are in .*\n$`)
+	if got := cmd.ProcessState.ExitCode(); got != 130 || !want.MatchString(stderr.String()) {
+		t.Errorf("status %d, stderr %q, want 130 and %s", got, stderr.String(), want)
+	}
+	if !strings.Contains(last, " of 100000000 rounds (best ") {
+		t.Errorf("last line %q, want the summary", last)
+	}
+	for _, name := range []string{"rounds.csv", "clients.csv"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.HasSuffix(string(text), "\n") || len(table(t, filepath.Join(dir, name))) == 0 {
+			t.Errorf("%s (%v) ends with %q, want whole lines", name, err, text[max(0, len(text)-40):])
+		}
+	}
+	s := object(t, filepath.Join(dir, "summary.json"))
+	if s["status"] != "interrupted" || s["rounds"].(float64) < 1 {
+		t.Errorf("summary.json: %v", s)
+	}
+}
+
+// TestUnwritable: a folder that cannot be made is a failure at run time.
+func TestUnwritable(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := run("train --out file" + tinyLabels)
+	if status != 2 || stdout != "" || stderr != "fedbayes: --out file: want a folder, this is a file\n" {
+		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+	if !slices.Contains([]string{"linux", "darwin"}, runtime.GOOS) {
+		return
+	}
+	status, _, stderr = run("train --out /dev/fd/none/run" + tinyLabels)
+	if status != 1 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "fedbayes: mkdir ") {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
