@@ -19,7 +19,7 @@ type Entry struct {
 func All() []Entry {
 	return []Entry{
 		{"mlp", "perceptron with one hidden layer; mlp:200,100 sets the widths of its hidden layers", "100", mlp},
-		{"mlp2", "perceptron with two hidden layers", "100,100", mlp},
+		{"mlp2", "perceptron with two hidden layers, of the widths of mlp2:200,100", "100,100", mlp2},
 	}
 }
 
@@ -65,4 +65,11 @@ func mlp(shape []int, classes int, arg string) (*Model, error) {
 		in *= n
 	}
 	return newMLP(in, widths, classes), nil
+}
+
+func mlp2(shape []int, classes int, arg string) (*Model, error) {
+	if n := 1 + strings.Count(arg, ","); n != 2 {
+		return nil, fmt.Errorf("%d hidden layers, want 2, as mlp2:100,100", n)
+	}
+	return mlp(shape, classes, arg)
 }
