@@ -1,0 +1,78 @@
+#!/bin/sh
+# Trains pFedBayes once for each value of one flag and each seed, and joins the runs' rounds.csv into one file.
+#
+#   sweep.sh FLAG "VALUE..." [SEED...] [-- FLAGS OF TRAIN...]
+#
+# sweep_zeta.sh and sweep_rho.sh call it with the paper's values. A sweep can be stopped and started again: cells that
+# are finished are kept, the others are run anew. Other flags of train make another sweep, in another folder. Folders
+# stand below $SWEEP_DIR, which is results/ of the checkout if it is not set.
+set -eu
+
+flag=$1
+values=$2
+shift 2
+seeds=
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+	case $1 in
+	-h | --help)
+		echo "usage: sweep_$flag.sh [SEED...] [-- FLAGS OF TRAIN...]     $flag in $values; seed 1 if none is given"
+		exit 0
+		;;
+	'' | *[!0-9]*)
+		echo "sweep_$flag.sh: seed \"$1\": want a whole number (flags of train follow after --)" >&2
+		exit 2
+		;;
+	esac
+	seeds="$seeds $1"
+	shift
+done
+if [ $# -gt 0 ]; then shift; fi # the --
+: "${seeds:=1}"
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+name=sweep_$flag
+if [ $# -gt 0 ]; then
+	name=$name-$(printf '%s\n' "$@" | cksum | cut -d ' ' -f 1)
+fi
+dir=${SWEEP_DIR:-$root/results}/$name
+mkdir -p "$dir"
+printf '%s\n' "$@" >"$dir/flags.txt"
+
+# Built once, and run from where the user is: paths among the flags are the user's.
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+(cd "$root" && go build -o "$bin/fedbayes" .)
+
+# A diverged cell diverges again, so it counts as done.
+finished() { grep -Eq '"status": "(finished|diverged)"' "$1/summary.json" 2>/dev/null; }
+
+for seed in $seeds; do
+	for value in $values; do
+		cell=$dir/$flag-$value-seed-$seed
+		if finished "$cell"; then
+			echo "$flag $value, seed $seed: done before, in $cell"
+			continue
+		fi
+		echo "$flag $value, seed $seed:"
+		status=0
+		"$bin/fedbayes" train "--$flag=$value" --seed "$seed" --out "$cell" --force "$@" || status=$?
+		case $status in
+		0 | 4) ;;
+		*) exit "$status" ;;
+		esac
+	done
+done
+
+# All seeds that the folder has, those of earlier calls too.
+all=$dir/$name.csv
+for value in $values; do
+	for cell in "$dir/$flag-$value-seed-"*; do
+		if finished "$cell"; then
+			awk -v flag="$flag" -v value="$value" 'FNR == 1 { print flag "," $0; next } { print value "," $0 }' "$cell/rounds.csv"
+		fi
+	done
+done | awk 'NR == 1 { header = $0; print; next } $0 != header' >"$all.tmp"
+mv "$all.tmp" "$all"
+echo "all rounds: $all"

@@ -1,0 +1,93 @@
+// Package scripts_test runs the shell scripts.
+package scripts_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// sweep runs a sweep of tiny runs from another working folder, with its results in dir.
+func sweep(t *testing.T, dir, script string, seeds ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append(append([]string{path}, seeds...), "--", "--rounds", "1", "--local-steps", "1", "--clients", "2",
+		"--model", "mlp:4", "--train-per-class", "2", "--test-per-class", "2", "--quiet")
+	cmd := exec.Command("sh", args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "SWEEP_DIR="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+	return string(out)
+}
+
+// joined reads the file that a sweep leaves: its header and its rows.
+func joined(t *testing.T, dir string) (header string, rows []string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*", "sweep_*.csv"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v (%v), want one joined CSV", found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	return lines[0], lines[1:]
+}
+
+func TestSweeps(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
+		t.Skip("needs a shell, and time to build the program")
+	}
+	for script, values := range map[string][]string{
+		"sweep_zeta.sh": {"0.5", "1", "5", "10", "20"},
+		"sweep_rho.sh":  {"-1", "-1.5", "-2", "-2.5", "-3"},
+	} {
+		flag := strings.TrimSuffix(strings.TrimPrefix(script, "sweep_"), ".sh")
+		dir := t.TempDir()
+		out := sweep(t, dir, script)
+		if strings.Contains(out, "done before") {
+			t.Errorf("%s: the first sweep skipped a cell:\n%s", script, out)
+		}
+		header, rows := joined(t, dir)
+		if !strings.HasPrefix(header, flag+",run,algo,") || len(rows) != len(values) {
+			t.Fatalf("%s: header %s and %d rows, want %s first and %d", script, header, len(rows), flag, len(values))
+		}
+		for i, v := range values {
+			if !strings.HasPrefix(rows[i], v+",") {
+				t.Errorf("%s: row %d is %s, want %s %s", script, i, rows[i], flag, v)
+			}
+		}
+	}
+}
+
+// TestResumedSweep: an unfinished cell is run anew, the others are kept, and another seed is added to what is there.
+func TestResumedSweep(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
+		t.Skip("needs a shell, and time to build the program")
+	}
+	dir := t.TempDir()
+	sweep(t, dir, "sweep_zeta.sh", "2")
+	cells, err := filepath.Glob(filepath.Join(dir, "*", "zeta-5-seed-2", "summary.json"))
+	if err != nil || len(cells) != 1 {
+		t.Fatalf("%v (%v), want one summary of the cell", cells, err)
+	}
+	if err := os.WriteFile(cells[0], []byte(`{"status": "interrupted"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := sweep(t, dir, "sweep_zeta.sh", "2", "3")
+	if got := strings.Count(out, "done before"); got != 4 {
+		t.Errorf("%d cells skipped, want 4:\n%s", got, out)
+	}
+	if _, rows := joined(t, dir); len(rows) != 10 {
+		t.Errorf("%d rows for two seeds, want 10", len(rows))
+	}
+}
