@@ -12,7 +12,7 @@ func sgd64(w []float64, data *Data, lr, momentum, decay float64) {
 	x, y, v := make([]float32, testBatch*testIn), make([]float32, testBatch), make([]float64, len(w))
 	for range data.Steps {
 		rows := data.Next(x, y)
-		_, g := network64(w, x, y, rows)
+		g := network64(w, x, y, rows)
 		for i := range w {
 			v[i] = momentum*v[i] + g[i]/float64(rows) + decay*w[i]
 			w[i] -= lr * v[i]

@@ -30,7 +30,7 @@ func TestFedProxRound(t *testing.T) {
 	x, y := make([]float32, testBatch*testIn), make([]float32, testBatch)
 	for range steps {
 		rows := data.Next(x, y)
-		_, g := network64(want, x, y, rows)
+		g := network64(want, x, y, rows)
 		for i := range want {
 			want[i] -= lr * (g[i]/float64(rows) + mu*(want[i]-anchor[i]))
 		}

@@ -28,7 +28,7 @@ func NewGaussian(mu, rho *Node) Gaussian {
 	return Gaussian{mu, rho, apply("softplus", softplus{}, tensor.Shape{align(n) + n}, rho)}
 }
 
-type softplus struct{ terminal }
+type softplus struct{}
 
 func (softplus) run(m *machine, out []float32, in [][]float32) {
 	s, d := halves(out, len(in[0]))
