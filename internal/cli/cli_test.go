@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"fedbayes/algorithms"
+	"fedbayes/datasets"
 	"fedbayes/internal/cli"
+	"fedbayes/layers"
 )
 
 // asProgram makes the test binary behave as the program itself, for tests that need a process.
@@ -44,9 +47,31 @@ func wantEmpty(t *testing.T) {
 	}
 }
 
+// registries puts what the registries hold into {algos}, {models}, {datasets} and {others}, those that are not embedded.
+func registries() *strings.Replacer {
+	var algos, models, sets, others []string
+	for _, e := range algorithms.All() {
+		algos = append(algos, e.Name)
+	}
+	for _, e := range layers.All() {
+		models = append(models, e.Name)
+	}
+	for _, e := range datasets.All() {
+		sets = append(sets, e.Name)
+		if !e.Embedded() {
+			others = append(others, e.Name)
+		}
+	}
+	last := len(others) - 1
+	return strings.NewReplacer(
+		"{algos}", strings.Join(algos, ", "), "{models}", strings.Join(models, ", "), "{datasets}", strings.Join(sets, ", "),
+		"{others}", strings.Join(others[:last], ", ")+" and "+others[last])
+}
+
 // TestRefused is about command lines that end before anything is computed: one line on stderr, nothing on stdout,
 // nothing created.
 func TestRefused(t *testing.T) {
+	registered := registries()
 	for line, want := range map[string]string{
 		"trian":         `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
 		"help trian":    `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
@@ -55,9 +80,9 @@ func TestRefused(t *testing.T) {
 		"models mlp":    `models: unexpected argument "mlp"`,
 		"models --all":  `--all: models has no such flag (fedbayes models --help lists them)`,
 		"algos a b":     `algos: unexpected argument "b"`,
-		"algos fedvag":  `method "fedvag": want one of pfedbayes, fedavg, fedprox, local (did you mean fedavg?)`,
+		"algos fedvag":  `method "fedvag": want one of {algos} (did you mean fedavg?)`,
 		"datasets a b":  `datasets: unexpected argument "b"`,
-		"datasets nist": `data set "nist": want one of mnist-sample, mnist, fashion-mnist (did you mean mnist?)`,
+		"datasets nist": `data set "nist": want one of {datasets} (did you mean mnist?)`,
 
 		"train 5":                       `train: unexpected argument "5"`,
 		"train -- --rounds":             `train: unexpected argument "--rounds"`,
@@ -70,14 +95,15 @@ func TestRefused(t *testing.T) {
 		"train --quiet --quiet":         `--quiet: given 2 times, want it once`,
 		"train --train-all false":       `train: unexpected argument "false"; a flag that is true or false takes its value as --flag=false`,
 		"train --quiet=perhaps":         `--quiet "perhaps": want true or false`,
-		"train --algo pfedbays":         `--algo "pfedbays": want one of pfedbayes, fedavg, fedprox, local (did you mean pfedbayes?)`,
-		"train --algo gnu":              `--algo "gnu": want one of pfedbayes, fedavg, fedprox, local`,
+		"train --algo pfedbays":         `--algo "pfedbays": want one of {algos} (did you mean pfedbayes?)`,
+		"train --algo gnu":              `--algo "gnu": want one of {algos}`,
 		"train --preset cod":            `--preset "cod": want one of paper, code (did you mean code?), for pfedbayes`,
 		"train --algo local --zeta 1":   `--zeta: local has no such setting, it belongs to pfedbayes`,
-		"train --model mpl":             `--model "mpl": want one of mlp, mlp2 (did you mean mlp?)`,
+		"train --model mpl":             `--model "mpl": want one of {models} (did you mean mlp?)`,
 		"train --model mlp:10,0":        `--model mlp:10,0: width "0", want a whole number from 1 to 65536`,
 		"train --model mlp:60000,60000": `--model mlp:60000,60000: 3647760010 parameters, want at most 67108864`,
-		"train --dataset minst":         `--dataset "minst": want one of mnist-sample, mnist, fashion-mnist (did you mean mnist?)`,
+		"train --dataset minst":         `--dataset "minst": want one of {datasets} (did you mean mnist?)`,
+		"train --data-dir x":            `--data-dir: mnist-sample is part of the program and reads no folder, other than {others}`,
 		"train --device gpu":            `--device "gpu": want cpu`,
 
 		"train --partition label":                    `--partition "label": want one of labels, iid, dirichlet (did you mean labels?)`,
@@ -110,6 +136,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Chdir(t.TempDir())
+			want := registered.Replace(want)
 			status, stdout, stderr := run(line)
 			if status != 2 || stdout != "" || stderr != "fedbayes: "+want+"\n" {
 				t.Errorf("status %d, stdout %q, stderr\n%swant status 2, stderr\nfedbayes: %s", status, stdout, stderr, want)

@@ -54,7 +54,7 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split, notes []stri
 	r := record{
 		Started: time.Now().Format(time.RFC3339),
 		Version: version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		ISA: kernels.Best().String(), CPUFeatures: kernels.Features(),
+		ISA: kernels.Best().String(), CPUFeatures: append([]string{}, kernels.Features()...),
 		Settings: map[string]any{}, Method: map[string]any{},
 		Model: modelRecord{p.Model, p.net.Size()},
 		Dataset: datasetRecord{

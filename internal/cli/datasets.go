@@ -53,6 +53,9 @@ func describeDataset(c *cli.Context, name, dir string) error {
 	if err != nil {
 		return usagef("data set %q: %s", name, oneOf(name, datasetNames()))
 	}
+	if e.Embedded() && dir != "" {
+		return embeddedError(e)
+	}
 	d, err := datasets.Load(name, dir)
 	if err != nil {
 		return dataError{err}
@@ -74,6 +77,17 @@ func describeDataset(c *cli.Context, name, dir string) error {
 		fmt.Fprintf(w, "note\t%s\n", note)
 	}
 	return w.Flush()
+}
+
+// embeddedError refuses a folder for a data set that reads none: another one was probably meant.
+func embeddedError(e datasets.Entry) error {
+	var others []string
+	for _, o := range datasets.All() {
+		if !o.Embedded() {
+			others = append(others, o.Name)
+		}
+	}
+	return usagef("--data-dir: %s is part of the program and reads no folder, other than %s", e.Name, and(others))
 }
 
 func datasetNames() []string {

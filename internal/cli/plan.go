@@ -42,6 +42,9 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	if entry.Embedded() && ts.has("data-dir") {
+		return nil, embeddedError(entry)
+	}
 	if err := p.divide(entry); err != nil {
 		return nil, err
 	}

@@ -145,13 +145,11 @@ func (s *settings) perClass(e datasets.Entry) (train, test int, name string, err
 	for _, r := range e.Regimes {
 		names = append(names, r.Name)
 	}
-	if !slices.Contains(names, s.Regime) {
+	i := slices.Index(names, s.Regime)
+	if i < 0 {
 		return 0, 0, "", usagef("--regime %q: %s", s.Regime, oneOf(s.Regime, names))
 	}
-	r, err := e.Regime(s.Regime)
-	if err != nil {
-		return 0, 0, "", err
-	}
+	r := e.Regimes[i]
 	if s.TrainPerClass == 0 && s.TestPerClass == 0 {
 		return r.Train, r.Test, r.Name, nil
 	}

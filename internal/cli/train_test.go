@@ -159,7 +159,7 @@ func TestWorkers(t *testing.T) {
 		}
 		first, _ := train(t, flags+short+" --workers 1")
 		want := timeless(t, first)
-		for _, more := range []string{"--workers 1", "--workers 2", "--workers 3", "--workers 100"} {
+		for _, more := range []string{"--workers 1", "--workers 2", "--workers 3"} {
 			dir, _ := train(t, flags+short+" "+more)
 			if got := timeless(t, dir); got != want {
 				t.Errorf("%s: %s differs from one worker:\n%s\nwant\n%s", flags, more, got, want)
@@ -196,7 +196,7 @@ func TestBytes(t *testing.T) {
 // TestFewExamples trains clients whose examples do not fill a batch, just fill it, or leave one over.
 func TestFewExamples(t *testing.T) {
 	const batch = 5
-	for _, algo := range []string{"pfedbayes", "fedavg", "local"} {
+	for _, algo := range []string{"pfedbayes", "fedavg"} {
 		for _, n := range []int{1, 3, batch - 1, batch, batch + 1} {
 			flags := fmt.Sprintf("--algo %s --rounds 2 --clients 3 --model mlp:4 --labels-per-client 1 --train-per-class %d --test-per-class 2 --local-steps 4 --batch %d", algo, n, batch)
 			dir, _ := train(t, flags)
