@@ -37,6 +37,7 @@ var allowed = []struct {
 	{"internal/metrics", nil},
 	{"internal/state", nil},
 	{"internal/kernels", []string{"golang.org/x/sys/cpu"}},
+	{"scripts", nil},
 }
 
 func TestImports(t *testing.T) {
