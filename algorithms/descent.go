@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"fmt"
 	"math"
 
 	"fedbayes/graph"
@@ -55,8 +56,13 @@ func (o *Descent) Server(task Task, _ *kernels.CPU, r rng.Stream) []float32 {
 	return task.Net.InitUniform(r)
 }
 
-// Check finds nothing: the settings go together as they are.
-func (o *Descent) Check() error { return nil }
+// Check refuses settings of sgd for another optimizer.
+func (o *Descent) Check() error {
+	if o.Optimizer != "sgd" && (o.Momentum != 0 || o.WeightDecay != 0) {
+		return fmt.Errorf("--optimizer %s: --momentum and --weight-decay belong to sgd", o.Optimizer)
+	}
+	return nil
+}
 
 // descend minimises the cross-entropy of weights p in place, over the mini-batches of a round.
 func (o *Descent) descend(w *Worker, p []float32, s *graph.Moments, data *Data) (Report, error) {

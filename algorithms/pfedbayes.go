@@ -112,7 +112,7 @@ func (m *PFedBayes) Check() error {
 	if m.closedForm() && m.UpdateOrder == "sequential" {
 		return errors.New("--update-order sequential: the closed-form server has no global step to order")
 	}
-	return nil
+	return m.Descent.Check()
 }
 
 // closedForm says whether clients send their q and leave w to the server.

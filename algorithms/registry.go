@@ -17,6 +17,9 @@ type Entry struct {
 
 	// Presets are named sets of defaults. The first is the default.
 	Presets []Preset
+
+	Bayesian bool // predictions can draw weights
+	Alone    bool // nothing is sent, so it is the same which clients a round samples
 }
 
 // A Preset makes a method with one set of defaults.
@@ -29,9 +32,10 @@ type Preset struct {
 func All() []Entry {
 	return []Entry{
 		{
-			Name:  "pfedbayes",
-			About: "a Gaussian network for each client, held near a global one by a divergence",
-			Paper: "Zhang et al., Personalized Federated Learning via Variational Bayesian Inference, ICML 2022",
+			Name:     "pfedbayes",
+			About:    "a Gaussian network for each client, held near a global one by a divergence",
+			Paper:    "Zhang et al., Personalized Federated Learning via Variational Bayesian Inference, ICML 2022",
+			Bayesian: true,
 			Presets: []Preset{
 				{"paper", "Algorithm 1 of the paper, with Adam", func() Algorithm { return erase(NewPFedBayes()) }},
 				{"code", "what the public code does: five personal steps, noise 0.001, ζ/R", func() Algorithm { return erase(NewPFedBayesCode()) }},
@@ -53,6 +57,7 @@ func All() []Entry {
 			Name:    "local",
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",
+			Alone:   true,
 			Presets: []Preset{{"paper", "SGD", func() Algorithm { return erase(NewLocal()) }}},
 		},
 	}

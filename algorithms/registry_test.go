@@ -74,11 +74,19 @@ func TestParamCheck(t *testing.T) {
 	}
 }
 
-// TestClosedFormHasNoOrder is a check over two flags.
-func TestClosedFormHasNoOrder(t *testing.T) {
-	m := NewPFedBayes()
-	m.Rule, m.UpdateOrder = "closed-form", "sequential"
-	if err := erase(m).Check(); err == nil {
-		t.Error("no error")
+// TestChecks covers settings that are each in range but do nothing together.
+func TestChecks(t *testing.T) {
+	ordered, heavy, decaying := NewPFedBayes(), NewPFedBayes(), NewFedAvg()
+	ordered.Rule, ordered.UpdateOrder = "closed-form", "sequential"
+	heavy.Momentum = 0.9
+	decaying.Optimizer, decaying.WeightDecay = "adam", 0.1
+	for want, m := range map[string]Algorithm{
+		"--update-order sequential": erase(ordered),
+		"--optimizer adam: --mom":   erase(heavy),
+		"--weight-decay belong":     erase(decaying),
+	} {
+		if err := m.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
 	}
 }

@@ -98,6 +98,12 @@ func (s *settings) newMethod(ts texts) (algorithms.Algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch e, _ := algo(s.Algo); {
+	case e.Alone && ts.has("participation"):
+		return nil, usagef("--participation: every client of %s trains in every round, alone", s.Algo)
+	case !e.Bayesian && ts.has("mc"):
+		return nil, usagef("--mc: %s has no distribution to draw weights from", s.Algo)
+	}
 	params := m.Params()
 	for _, f := range methodFlags() {
 		p, ok := find(params, f.Name)
