@@ -5,11 +5,13 @@ import "slices"
 // A Dataset is labelled images, training and test files pooled in this order.
 type Dataset struct {
 	Name    string
-	Shape   []int   // of one image, e.g. 28, 28
-	Classes int     // labels are 0 … Classes-1
-	Pixels  []uint8 // [N, Dim], row-major
-	Labels  []uint8 // [N]
-	Source  string  // where it was read from: "embedded", or the folder
+	Shape   []int     // of one image: 28, 28, or 32, 32, 3 with the channels last
+	Classes int       // labels are 0 … Classes-1
+	Mean    []float32 // [Channels], of x/255; nil with Std if examples are x/255 and no more
+	Std     []float32 // [Channels]
+	Pixels  []uint8   // [N, Dim], row-major
+	Labels  []uint8   // [N]
+	Source  string    // where it was read from: "embedded", a folder, or an archive
 	License string
 	Notes   []string // what a user should know of this copy, one line each; usually none
 }
@@ -19,6 +21,22 @@ func (d *Dataset) Len() int { return len(d.Labels) }
 
 // Dim returns the number of pixel values of one image.
 func (d *Dataset) Dim() int { return size(d.Shape) }
+
+// Channels returns the number of values of one pixel.
+func (d *Dataset) Channels() int {
+	if len(d.Shape) < 3 {
+		return 1
+	}
+	return d.Shape[2]
+}
+
+// Normalisation says what Examples makes of a pixel value x.
+func (d *Dataset) Normalisation() string {
+	if d.Mean == nil {
+		return "x/255"
+	}
+	return "(x/255 − mean)/std"
+}
 
 // Counts returns the number of images of each class. [Classes]
 func (d *Dataset) Counts() []int {
@@ -38,23 +56,43 @@ func (d *Dataset) classes() [][]int {
 	return byClass
 }
 
-// Examples copies the images of the given indices out, in this order.
+// Examples copies the images of the given indices out, in this order, normalised.
 func (d *Dataset) Examples(idx []int) Examples {
-	dim := d.Dim()
+	dim, channels := d.Dim(), d.Channels()
 	e := Examples{X: make([]float32, len(idx)*dim), Y: make([]float32, len(idx)), Dim: dim}
+	values := d.values()
 	for row, i := range idx {
 		x := e.X[row*dim : (row+1)*dim]
-		for j, p := range d.Pixels[i*dim : (i+1)*dim] {
-			x[j] = float32(p) / 255
+		pixels := d.Pixels[i*dim : (i+1)*dim]
+		for c := range channels {
+			of := &values[c]
+			for j := c; j < dim; j += channels {
+				x[j] = of[pixels[j]]
+			}
 		}
 		e.Y[row] = float32(d.Labels[i])
 	}
 	return e
 }
 
+// values returns what each channel's pixel values become. [Channels, 256]
+func (d *Dataset) values() [][256]float32 {
+	values := make([][256]float32, d.Channels())
+	for c := range values {
+		for p := range values[c] {
+			v := float32(p) / 255
+			if d.Mean != nil {
+				v = (v - d.Mean[c]) / d.Std[c]
+			}
+			values[c][p] = v
+		}
+	}
+	return values
+}
+
 // Examples are images and labels as a model takes them.
 type Examples struct {
-	X   []float32 // [N, Dim], row-major, in [0, 1]
+	X   []float32 // [N, Dim], row-major, normalised
 	Y   []float32 // [N], class indices: float32 because a graph has one type
 	Dim int
 }

@@ -47,15 +47,9 @@ func readIDX(fsys fs.FS, name string, rank int) (idx, error) {
 // parseIDX reads an array of bytes with this rank to the end of r. What it allocates grows with what r gives, not with
 // what the header claims.
 func parseIDX(r io.Reader, rank int) (idx, error) {
-	buffered := bufio.NewReader(r)
-	r = buffered
-	// The first bytes tell, not the name: browsers unpack on the fly and leave the name, mirrors do the opposite.
-	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(buffered)
-		if err != nil {
-			return idx{}, fmt.Errorf("gzip header: %w", whole(err))
-		}
-		r = z
+	r, err := unzipped(r)
+	if err != nil {
+		return idx{}, err
 	}
 	var head [4]byte
 	if n, err := io.ReadFull(r, head[:]); err != nil {
@@ -97,6 +91,20 @@ func parseIDX(r io.Reader, rank int) (idx, error) {
 		return idx{}, fmt.Errorf("more than the %d bytes of data that its header gives for %v", total, extents)
 	}
 	return idx{extents, data}, nil
+}
+
+// unzipped returns a buffered reader of what r holds, gzipped or not.
+func unzipped(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	// The first bytes tell, not the name: browsers unpack on the fly and leave the name, mirrors do the opposite.
+	if magic, _ := buffered.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return buffered, nil
+	}
+	z, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, fmt.Errorf("gzip header: %w", whole(err))
+	}
+	return z, nil
 }
 
 // whole adds what usually lies behind an early end.

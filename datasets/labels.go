@@ -8,8 +8,9 @@ import (
 // byLabels gives each client some of the classes, and of each class images of its own.
 //
 // Zhang et al., Personalized Federated Learning via Variational Bayesian Inference. ICML 2022: 5 of 10 labels, with 50
-// training and 950 test images of each (small), 200 and 800 (medium) or 900 and 300 (large). The paper does not say
-// which client holds which labels; see assign.
+// training and 950 test images of each (small), 200 and 800 (medium) or 900 and 300 (large); of CIFAR-10, with 20 clients,
+// 25 and 475, 100 and 400 or 450 and 150. The last uses every image, so each label must be held by exactly half of the
+// clients. The paper does not say which client holds which labels; see assign.
 func byLabels(d *Dataset, cfg PartitionConfig) ([]Split, []string, error) {
 	if cfg.TrainPerClass < 1 {
 		return nil, nil, fmt.Errorf("--train-per-class %d: want at least 1", cfg.TrainPerClass)

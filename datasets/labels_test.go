@@ -225,13 +225,19 @@ func TestLabelsErrorsNameTheLimit(t *testing.T) {
 func TestRegimesFit(t *testing.T) {
 	full := toy(6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958) // MNIST's counts
 	for _, e := range All() {
-		d := full
-		if e.Embedded() {
+		d, clients := full, 10
+		switch {
+		case e.Embedded():
 			d = toy(slices.Repeat([]int{1000}, 10)...)
+		case e.Name == "cifar10":
+			d, clients = toy(slices.Repeat([]int{6000}, 10)...), 20
+			if e.Defaults.Clients != clients {
+				t.Errorf("%s: %d clients by default, want %d", e.Name, e.Defaults.Clients, clients)
+			}
 		}
 		for _, r := range e.Regimes {
 			for _, assign := range []string{"pairs", "sliding", "blocks"} {
-				_, notes, err := Partition(d, PartitionConfig{Kind: "labels", Assign: assign, Clients: 10, LabelsPerClient: 5,
+				_, notes, err := Partition(d, PartitionConfig{Kind: "labels", Assign: assign, Clients: clients, LabelsPerClient: 5,
 					TrainPerClass: r.Train, TestPerClass: r.Test})
 				if e.Embedded() && r.Name != "small" {
 					if err == nil || !strings.Contains(err.Error(), "lower --train-per-class to 199 or --clients to ") {

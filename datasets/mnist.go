@@ -60,11 +60,16 @@ func loadMNIST(fsys fs.FS, e Entry) (*Dataset, error) {
 	}
 	train.Pixels = append(train.Pixels, test.Pixels...)
 	train.Labels = append(train.Labels, test.Labels...)
-	if !bytes.HasPrefix(train.Labels, e.begins) {
-		train.Notes = append(train.Notes, fmt.Sprintf(
-			"these are not the published files of %s (other labels): its results are not comparable", e.Name))
-	}
+	train.Notes = unpublished(train.Labels, e)
 	return train, nil
+}
+
+// unpublished returns a note if these are not the labels of e as published.
+func unpublished(labels []uint8, e Entry) []string {
+	if bytes.HasPrefix(labels, e.begins) {
+		return nil
+	}
+	return []string{fmt.Sprintf("these are not the published files of %s (other labels): its results are not comparable", e.Name)}
 }
 
 // stranger returns the other data set whose training labels these are, "" if none's.
@@ -98,8 +103,5 @@ func readImages(fsys fs.FS, e Entry, images, labels string) (*Dataset, error) {
 			return nil, fmt.Errorf("%s: label %d is %d, want 0 to %d", labels, i, c, e.Classes-1)
 		}
 	}
-	return &Dataset{
-		Name: e.Name, Shape: e.Shape, Classes: e.Classes, License: e.License,
-		Pixels: x.data, Labels: y.data,
-	}, nil
+	return e.dataset(x.data, y.data), nil
 }

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 )
@@ -12,23 +13,46 @@ type Regime struct {
 	Train, Test int // per class and client
 }
 
+// Defaults are what the protocol of a data set's paper sets. A zero leaves the choice to the caller.
+type Defaults struct {
+	Clients  int
+	PerRound int // clients sampled in a round
+}
+
 // An Entry is a data set that can be loaded by name.
 type Entry struct {
-	Name    string
-	About   string // one line
-	Origin  string // who made it, and where it is published
-	License string
-	Classes int
-	Shape   []int    // of one image
-	Regimes []Regime // smallest first
-	Files   []string // what a folder must hold, names without ".gz"; nil if embedded
+	Name     string
+	About    string // one line
+	Origin   string // who made it, and where it is published
+	License  string
+	Classes  int
+	Shape    []int     // of one image: height, width, and channels if there are more than one
+	Mean     []float32 // of each channel, as [Dataset] has it; nil if pixels are divided by 255 and no more
+	Std      []float32
+	Regimes  []Regime // smallest first
+	Defaults Defaults
 
-	begins []uint8 // the first training labels as published; tells data sets apart that use the same file names
-	load   func(fsys fs.FS, e Entry) (*Dataset, error)
+	Files   []string // what a folder must hold, names without ".gz"; nil if embedded
+	Archive string   // the file that the files are published in, if they are in one
+	Folder  string   // in Archive, of the files
+	Get     string   // how to get the files, where the search for them ends with an error
+	Sample  string   // an embedded data set that stands in where the files are not found; see Resolve
+
+	begins  []uint8 // the first training labels as published; tells data sets apart that use the same file names
+	load    func(fsys fs.FS, e Entry) (*Dataset, error)
+	loadTar func(r io.Reader, e Entry) (*Dataset, error) // from Archive
 }
 
 // Embedded reports whether the data set is part of the program.
 func (e Entry) Embedded() bool { return e.Files == nil }
+
+// dataset returns the data set with these images and labels.
+func (e Entry) dataset(pixels, labels []uint8) *Dataset {
+	return &Dataset{
+		Name: e.Name, Shape: e.Shape, Classes: e.Classes, Mean: e.Mean, Std: e.Std, License: e.License,
+		Pixels: pixels, Labels: labels,
+	}
+}
 
 // Regime returns the regime of this name.
 func (e Entry) Regime(name string) (Regime, error) {
@@ -49,7 +73,7 @@ func regimes() []Regime {
 
 // All returns the data sets in the order in which they are listed; the first is the default.
 func All() []Entry {
-	return []Entry{mnistSample(), mnist(), fashionMNIST()}
+	return []Entry{mnistSample(), mnist(), fashionMNIST(), cifar10()}
 }
 
 // Lookup returns the data set of this name.

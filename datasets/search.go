@@ -16,21 +16,18 @@ const EnvDir = "FEDBAYES_DATA"
 //
 // An embedded one needs no file, and dataDir is not looked at. Others are looked for in dataDir, or, if that is empty,
 // in $FEDBAYES_DATA, in the folder fedbayes of the user's cache, and in /usr/share/datasets; in each of them first in
-// the sub-folder of the data set's name. Files may be gzipped.
+// the sub-folder of the data set's name. Files may be gzipped, and those of CIFAR-10 in the archive that they are
+// published in, or in the folder that it unpacks to.
 func Load(name, dataDir string) (*Dataset, error) {
 	e, err := Lookup(name)
 	if err != nil {
 		return nil, err
 	}
-	where, err := Find(name, dataDir)
+	where, packed, err := e.find(dataDir)
 	if err != nil {
 		return nil, err
 	}
-	fsys := fs.FS(embedded)
-	if !e.Embedded() {
-		fsys = os.DirFS(where)
-	}
-	d, err := e.load(fsys, e)
+	d, err := e.read(where, packed)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %s: %s: %w", name, where, err)
 	}
@@ -38,27 +35,96 @@ func Load(name, dataDir string) (*Dataset, error) {
 	return d, nil
 }
 
-// Find returns where Load would read the data set from: "embedded", or a folder. The files are not read.
+// read reads the data set from where find has found it.
+func (e Entry) read(where string, packed bool) (*Dataset, error) {
+	switch {
+	case e.Embedded():
+		return e.load(embedded, e)
+	case !packed:
+		return e.load(os.DirFS(where), e)
+	}
+	f, err := os.Open(where)
+	if err != nil {
+		return nil, errors.New(reason(err))
+	}
+	defer f.Close()
+	return e.loadTar(f, e)
+}
+
+// Find returns where Load would read the data set from: "embedded", a folder, or an archive. The files are not read.
 func Find(name, dataDir string) (string, error) {
 	e, err := Lookup(name)
 	if err != nil {
 		return "", err
 	}
+	where, _, err := e.find(dataDir)
+	return where, err
+}
+
+// Resolve returns the data set of this name or, if its files are not found, its sample that is part of the program, and
+// a note that says so. Where a folder was named, by dataDir or $FEDBAYES_DATA, nothing stands in for what it lacks.
+func Resolve(name, dataDir string) (Entry, []string, error) {
+	e, err := Lookup(name)
+	if err != nil || e.Sample == "" || dataDir != "" || os.Getenv(EnvDir) != "" {
+		return e, nil, err
+	}
+	_, _, missing := e.find("")
+	if missing == nil {
+		return e, nil, nil
+	}
+	sample, err := Lookup(e.Sample)
+	if err != nil {
+		return Entry{}, nil, err
+	}
+	note := fmt.Sprintf("%s is not on this machine (name its folder with --data-dir): %s, which is part of the program, stands in", name, e.Sample)
+	return sample, []string{note}, nil
+}
+
+// find returns where the data set is, and whether that is its archive.
+func (e Entry) find(dataDir string) (where string, packed bool, err error) {
 	if e.Embedded() {
-		return "embedded", nil
+		return "embedded", false, nil
 	}
 	var looked []string
 	for _, root := range roots(dataDir) {
-		for _, dir := range []string{filepath.Join(root, name), root} {
-			lack := lacks(dir, e.Files)
+		for _, dir := range []string{filepath.Join(root, e.Name), root} {
+			where, packed, lack := e.in(dir)
 			if lack == "" {
-				return dir, nil
+				return where, packed, nil
 			}
 			looked = append(looked, dir+" ("+lack+")")
 		}
 	}
-	return "", fmt.Errorf("datasets: %s: not found in %s: put %s there, plain or .gz, or name their folder with --data-dir",
-		name, strings.Join(looked, ", "), strings.Join(e.Files, ", "))
+	get := e.Get
+	if get == "" {
+		get = "put " + strings.Join(e.Files, ", ") + " there, plain or .gz"
+	}
+	return "", false, fmt.Errorf("datasets: %s: not found in %s: %s, or name their folder with --data-dir",
+		e.Name, strings.Join(looked, ", "), get)
+}
+
+// in looks for the data set in one folder: its files, the folder that holds them when the archive is unpacked, the
+// archive. lack says why it is not there.
+func (e Entry) in(dir string) (where string, packed bool, lack string) {
+	lack = lacks(dir, e.Files)
+	if lack == "" {
+		return dir, false, ""
+	}
+	if e.Archive == "" || lack == noFolder {
+		return "", false, lack
+	}
+	unpacked := filepath.Join(dir, e.Folder)
+	inside := lacks(unpacked, e.Files)
+	if inside == "" {
+		return unpacked, false, ""
+	}
+	if lacks(dir, []string{e.Archive}) == "" {
+		return filepath.Join(dir, e.Archive), true, ""
+	}
+	if inside != noFolder {
+		lack = e.Folder + " " + inside
+	}
+	return "", false, lack
 }
 
 // roots returns the folders to search, first to last.
@@ -76,12 +142,14 @@ func roots(dataDir string) []string {
 	return append(dirs, filepath.FromSlash("/usr/share/datasets"))
 }
 
+const noFolder = "no such folder"
+
 // lacks says why the files cannot be read from dir, "" if nothing speaks against it.
 func lacks(dir string, files []string) string {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "no such folder"
+		return noFolder
 	case err != nil:
 		return reason(err)
 	case !info.IsDir():

@@ -38,10 +38,10 @@ func TestRegistry(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"mnist-sample", "mnist", "fashion-mnist"}; !slices.Equal(names, want) {
+	if want := []string{"mnist-sample", "mnist", "fashion-mnist", "cifar10"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
-	if _, err := Lookup("mnits"); err == nil || !strings.Contains(err.Error(), `no data set "mnits": want mnist-sample, mnist, fashion-mnist`) {
+	if _, err := Lookup("mnits"); err == nil || !strings.Contains(err.Error(), `no data set "mnits": want mnist-sample, mnist, fashion-mnist, cifar10`) {
 		t.Errorf("unknown name: got %v", err)
 	}
 	if _, err := mnist().Regime("tiny"); err == nil || !strings.Contains(err.Error(), `no regime "tiny": want small, medium, large`) {
