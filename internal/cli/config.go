@@ -34,11 +34,13 @@ type modelRecord struct {
 }
 
 type datasetRecord struct {
-	Name          string `json:"name"`
-	Source        string `json:"source"` // "embedded", or a folder
-	Images        int    `json:"images"`
-	Counts        []int  `json:"images_of_class"`
-	Normalisation string `json:"normalisation"`
+	Name          string    `json:"name"`
+	Source        string    `json:"source"` // "embedded", a folder, or an archive
+	Images        int       `json:"images"`
+	Counts        []int     `json:"images_of_class"`
+	Normalisation string    `json:"normalisation"`
+	Mean          []float32 `json:"mean,omitempty"` // of each channel
+	Std           []float32 `json:"std,omitempty"`
 }
 
 // A clientRecord says what a client holds. Hash is the SHA-256 of the indices of its training and test images.
@@ -58,9 +60,10 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split, notes []stri
 		Settings: map[string]any{}, Method: map[string]any{},
 		Model: modelRecord{p.Model, p.net.Size()},
 		Dataset: datasetRecord{
-			Name: d.Name, Source: d.Source, Images: d.Len(), Counts: d.Counts(), Normalisation: "x/255",
+			Name: d.Name, Source: d.Source, Images: d.Len(), Counts: d.Counts(),
+			Normalisation: d.Normalisation(), Mean: d.Mean, Std: d.Std,
 		},
-		Notes: append(append([]string{}, d.Notes...), notes...),
+		Notes: append([]string{}, notes...),
 	}
 	for _, o := range p.options() {
 		if o.kind == "" || o.kind == p.Partition {

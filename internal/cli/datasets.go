@@ -42,6 +42,9 @@ func listDatasets(c *cli.Context, dir string) error {
 		where, err := datasets.Find(e.Name, dir)
 		if err != nil {
 			where = "not found"
+			if stand, _, err := datasets.Resolve(e.Name, dir); err == nil && stand.Name != e.Name {
+				where += ": train takes " + stand.Name
+			}
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.About, where)
 	}
@@ -67,11 +70,18 @@ func describeDataset(c *cli.Context, name, dir string) error {
 	fmt.Fprintf(w, "licence\t%s\n", e.License)
 	fmt.Fprintf(w, "found\t%s\n", d.Source)
 	fmt.Fprintf(w, "images\t%d of %s\n", d.Len(), strings.Trim(strings.Join(strings.Fields(fmt.Sprint(d.Shape)), " × "), "[]"))
+	fmt.Fprintf(w, "normalisation\t%s\n", d.Normalisation())
+	if d.Mean != nil {
+		fmt.Fprintf(w, "mean, std\t%v, %v\n", d.Mean, d.Std)
+	}
 	for class, n := range d.Counts() {
 		fmt.Fprintf(w, "class %d\t%d\n", class, n)
 	}
 	for _, r := range e.Regimes {
 		fmt.Fprintf(w, "regime %s\t%d training and %d test images of each label and client\n", r.Name, r.Train, r.Test)
+	}
+	if d := e.Defaults; d.Clients > 0 {
+		fmt.Fprintf(w, "clients\t%d, %d of them in a round\n", d.Clients, d.PerRound)
 	}
 	for _, note := range d.Notes {
 		fmt.Fprintf(w, "note\t%s\n", note)

@@ -13,7 +13,7 @@ import (
 	"fedbayes/layers"
 )
 
-// A plan is a checked command line of train. Making one reads no data and writes nothing.
+// A plan is a checked command line of train. Making one looks where the data are, reads none, and writes nothing.
 type plan struct {
 	*settings
 	method    algorithms.Algorithm
@@ -21,6 +21,7 @@ type plan struct {
 	partition datasets.PartitionConfig
 	regime    string // of the partition, as the column of rounds.csv has it
 	clients   int    // of a round
+	notes     []string
 }
 
 func newPlan(ts texts, now time.Time) (*plan, error) {
@@ -35,15 +36,17 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 	if p.method, err = p.newMethod(ts); err != nil {
 		return nil, err
 	}
-	if p.clients, err = p.perRound(); err != nil {
-		return nil, err
-	}
-	entry, err := datasets.Lookup(p.Dataset)
+	entry, notes, err := datasets.Resolve(p.Dataset, p.DataDir)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	if entry.Embedded() && ts.has("data-dir") {
 		return nil, embeddedError(entry)
+	}
+	p.Dataset, p.notes = entry.Name, notes
+	p.follow(entry.Defaults, ts)
+	if p.clients, err = p.perRound(); err != nil {
+		return nil, err
 	}
 	if err := p.divide(entry); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fedbayes/algorithms"
@@ -77,7 +78,7 @@ func (s *settings) options() []option {
 		{Param: choice("dataset", "data set", &s.Dataset, datasetNames()...), category: categoryData},
 		{Param: choice("data-dir", "folder of the data set's files", &s.DataDir), category: categoryData, shown: "$" + datasets.EnvDir + ", then the usual places"},
 		{Param: choice("partition", "how clients share the data", &s.Partition, "labels", "iid", "dirichlet"), category: categoryData},
-		{Param: whole("clients", "number of clients", &s.Clients, 1), category: categoryData},
+		{Param: whole("clients", "number of clients", &s.Clients, 1), category: categoryData, shown: besides(strconv.Itoa(s.Clients), func(d datasets.Defaults) int { return d.Clients })},
 		{Param: choice("assign", "of labels to clients", &s.Assign, "pairs", "sliding", "blocks"), category: categoryData, kind: "labels"},
 		{Param: whole("labels-per-client", "labels that a client holds", &s.LabelsPerClient, 1), category: categoryData, kind: "labels"},
 		{Param: choice("regime", "images of each label that a client gets [small, medium, large]", &s.Regime), category: categoryData, kind: "labels"},
@@ -90,7 +91,7 @@ func (s *settings) options() []option {
 		{Param: whole("local-steps", "mini-batches of a client's round", &s.LocalSteps, 1), category: categoryRounds},
 		{Param: whole("local-epochs", "in place of local steps, passes over a client's data in a round", &s.LocalEpochs, 1), category: categoryRounds, shown: "none"},
 		{Param: whole("batch", "examples of a mini-batch", &s.Batch, 1), category: categoryRounds},
-		{Param: algorithms.Param{Name: "participation", Usage: "clients sampled in a round: a count, or a fraction below 1", Value: &s.Participation, Open: true, Max: math.Inf(1)}, category: categoryRounds, shown: "all"},
+		{Param: algorithms.Param{Name: "participation", Usage: "clients sampled in a round: a count, or a fraction below 1", Value: &s.Participation, Open: true, Max: math.Inf(1)}, category: categoryRounds, shown: besides("all", func(d datasets.Defaults) int { return d.PerRound })},
 		{Param: whole("eval-every", "rounds from one evaluation to the next; the last round has one in any case", &s.EvalEvery, 1), category: categoryRounds},
 		{Param: algorithms.Param{Name: "mc", Usage: "draws of the weights in a prediction; 0 takes their mean", Value: &s.MC, Max: 256}, category: categoryRounds},
 
@@ -123,6 +124,17 @@ func (s *settings) parse(ts texts) error {
 		s.LocalSteps = 0
 	}
 	return nil
+}
+
+// follow takes the defaults of the data set where the command line says nothing else.
+func (s *settings) follow(d datasets.Defaults, ts texts) {
+	if d.Clients > 0 && !ts.has("clients") {
+		s.Clients = d.Clients
+	}
+	// A method without a server trains all clients, whatever the protocol.
+	if e, _ := algo(s.Algo); d.PerRound > 0 && !ts.has("participation") && !e.Alone {
+		s.Participation = float64(min(d.PerRound, s.Clients))
+	}
 }
 
 // perRound returns the number of clients of a round.
@@ -161,6 +173,16 @@ func (s *settings) perClass(e datasets.Entry) (train, test int, name string, err
 		test = s.TestPerClass
 	}
 	return train, test, "custom", nil
+}
+
+// besides adds to a default those of the data sets that have one of their own.
+func besides(general string, of func(datasets.Defaults) int) string {
+	for _, e := range datasets.All() {
+		if n := of(e.Defaults); n > 0 {
+			general += fmt.Sprintf(", %d for %s", n, e.Name)
+		}
+	}
+	return general
 }
 
 // usage is the help of the flag.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -65,9 +67,13 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 		return dataError{err}
 	}
 	splits, notes, err := datasets.Partition(data, p.partition)
+	if err != nil && len(p.notes) > 0 {
+		err = fmt.Errorf("%w (%s)", err, strings.Join(p.notes, "; "))
+	}
 	if err != nil {
 		return dataError{err}
 	}
+	notes = slices.Concat(p.notes, data.Notes, notes)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C kills
@@ -80,7 +86,7 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	if !p.Quiet {
 		p.introduce(stdout, data)
-		for _, note := range append(data.Notes, notes...) {
+		for _, note := range notes {
 			fmt.Fprintf(stderr, "note: %s\n", note)
 		}
 	}
