@@ -72,13 +72,18 @@ type tiling struct {
 	acc         bool
 }
 
+// sum returns the one loop that the sums of t run over.
+func (t *tiling) sum() loops {
+	return loops{t.k, 4 * t.a.col, 4 * t.b.row, 1, 0, 0, 1, 0, 0}
+}
+
 func (t *tiling) runAVX512() {
 	wide := t.n
 	if r := t.n % 32; 0 < r && r <= 4 && t.m >= 4 {
 		wide -= r
 		t.runNarrow(wide)
 	}
-	acc := flag(t.acc)
+	sum := t.sum()
 	tiles := (t.m + t.rows - 1) / t.rows
 	for i, tile := 0, 1; tile <= tiles; tile++ {
 		next := t.m * tile / tiles // heights differ by one at most
@@ -87,8 +92,12 @@ func (t *tiling) runAVX512() {
 			w := min(32, wide-j)
 			vectors := (w + 15) / 16
 			lanes := uint64(1)<<(w-16*(vectors-1)) - 1
-			gemmTileAVX512(next-i, vectors, t.k, a, 4*t.a.row, 4*t.a.col,
-				&t.b.data[panel], 4*t.b.row, &t.dst[i*t.ldd+j], 4*t.ldd, lanes, acc)
+			dst := &t.dst[i*t.ldd+j]
+			var add *float32
+			if t.acc {
+				add = dst
+			}
+			gemmTileAVX512(next-i, vectors, a, 4*t.a.row, &t.b.data[panel], &sum, dst, 4*t.ldd, lanes, add, 4*t.ldd, 0)
 		}
 		i = next
 	}
@@ -116,7 +125,7 @@ func (t *tiling) runNarrow(j int) {
 var laneMasks = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 
 func (t *tiling) runAVX2() {
-	acc := flag(t.acc)
+	sum := t.sum()
 	tiles := (t.m + t.rows - 1) / t.rows
 	for i, tile := 0, 1; tile <= tiles; tile++ {
 		next := t.m * tile / tiles
@@ -128,8 +137,12 @@ func (t *tiling) runAVX2() {
 			if w%8 > 0 {
 				lanes = &laneMasks[8-w%8]
 			}
-			gemmTileAVX2(next-i, vectors, t.k, a, 4*t.a.row, 4*t.a.col,
-				&t.b.data[panel], 4*t.b.row, &t.dst[i*t.ldd+j], 4*t.ldd, lanes, acc)
+			dst := &t.dst[i*t.ldd+j]
+			var add *float32
+			if t.acc {
+				add = dst
+			}
+			gemmTileAVX2(next-i, vectors, a, 4*t.a.row, &t.b.data[panel], &sum, dst, 4*t.ldd, lanes, add, 4*t.ldd, 0)
 		}
 		i = next
 	}

@@ -4,17 +4,17 @@
 
 package kernels
 
-// gemmTileAVX512 computes a tile of rows × vectors of dst = a·b, or adds to it if acc is 1.
-// Strides are in bytes. Its reference implementation is gemmGeneric.
+// gemmTileAVX512 computes a tile of rows × vectors of dst = a·b + add, without add if it is nil, and raises it
+// to 0 if relu is 1. add may be dst. Strides are in bytes. Its reference implementations are gemmGeneric and nestedGeneric.
 //
 //go:noescape
-func gemmTileAVX512(rows int, vectors int, k int, a *float32, aRow int, aCol int, b *float32, bRow int, dst *float32, dstRow int, mask uint64, acc uint64)
+func gemmTileAVX512(rows int, vectors int, a *float32, aRow int, b *float32, sum *[9]int, dst *float32, dstRow int, mask uint64, add *float32, addRow int, relu uint64)
 
-// gemmTileAVX2 computes a tile of rows × vectors of dst = a·b, or adds to it if acc is 1.
-// Strides are in bytes. Its reference implementation is gemmGeneric.
+// gemmTileAVX2 computes a tile of rows × vectors of dst = a·b + add, without add if it is nil, and raises it
+// to 0 if relu is 1. add may be dst. Strides are in bytes. Its reference implementations are gemmGeneric and nestedGeneric.
 //
 //go:noescape
-func gemmTileAVX2(rows int, vectors int, k int, a *float32, aRow int, aCol int, b *float32, bRow int, dst *float32, dstRow int, mask *int32, acc uint64)
+func gemmTileAVX2(rows int, vectors int, a *float32, aRow int, b *float32, sum *[9]int, dst *float32, dstRow int, mask *int32, add *float32, addRow int, relu uint64)
 
 // A bit of mask is set for each column. Strides are in bytes. Its reference implementation is gemmGeneric.
 //

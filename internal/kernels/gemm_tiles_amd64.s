@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func gemmTileAVX512(rows int, vectors int, k int, a *float32, aRow int, aCol int, b *float32, bRow int, dst *float32, dstRow int, mask uint64, acc uint64)
+// func gemmTileAVX512(rows int, vectors int, a *float32, aRow int, b *float32, sum *[9]int, dst *float32, dstRow int, mask uint64, add *float32, addRow int, relu uint64)
 // Requires: AVX, AVX512F
 TEXT ·gemmTileAVX512(SB), NOSPLIT, $0-96
 	MOVQ   rows+0(FP), AX
@@ -20,31 +20,55 @@ TEXT ·gemmTileAVX512(SB), NOSPLIT, $0-96
 	JGT    above4
 	CMPQ   AX, $0x03
 	JGT    above3
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), CX
-	MOVQ   a+24(FP), DX
-	MOVQ   b+48(FP), BX
-	MOVQ   bRow+56(FP), SI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   a+16(FP), R8
+	MOVQ   b+32(FP), R9
 	VPXORD Z0, Z0, Z0
 
+outer1x1masked:
+	MOVQ 24(AX), DX
+
+middle1x1masked:
+	MOVQ (AX), CX
+
 k1x1masked:
-	VMOVUPS.Z        (BX), K1, Z31
-	ADDQ             SI, BX
-	VFMADD231PS.BCST (DX), Z31, Z0
-	ADDQ             CX, DX
-	DECQ             AX
+	VMOVUPS.Z        (R9), K1, Z31
+	ADDQ             DI, R9
+	VFMADD231PS.BCST (R8), Z31, Z0
+	ADDQ             SI, R8
+	DECQ             CX
 	JNZ              k1x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), CX
+	MOVQ             32(AX), CX
+	ADDQ             CX, R8
+	ADDQ             40(AX), R9
+	DECQ             DX
+	JNZ              middle1x1masked
+	MOVQ             56(AX), CX
+	ADDQ             CX, R8
+	ADDQ             64(AX), R9
+	DECQ             BX
+	JNZ              outer1x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), CX
+	MOVQ             addRow+80(FP), DX
 	TESTQ            CX, CX
-	JZ               store1x1masked
-	MOVQ             AX, CX
+	JZ               added1x1masked
 	VMOVUPS.Z        (CX), K1, Z31
 	VADDPS           Z31, Z0, Z0
+
+added1x1masked:
+	MOVQ   relu+88(FP), CX
+	TESTQ  CX, CX
+	JZ     store1x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
 
 store1x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -52,36 +76,61 @@ store1x1masked:
 	RET
 
 above3:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), CX
-	MOVQ   a+24(FP), DX
-	MOVQ   b+48(FP), BX
-	MOVQ   bRow+56(FP), SI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   a+16(FP), R8
+	MOVQ   b+32(FP), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
+outer1x2masked:
+	MOVQ 24(AX), DX
+
+middle1x2masked:
+	MOVQ (AX), CX
+
 k1x2masked:
-	VMOVUPS      (BX), Z30
-	VMOVUPS.Z    64(BX), K1, Z31
-	ADDQ         SI, BX
-	VBROADCASTSS (DX), Z2
+	VMOVUPS      (R9), Z30
+	VMOVUPS.Z    64(R9), K1, Z31
+	ADDQ         DI, R9
+	VBROADCASTSS (R8), Z2
 	VFMADD231PS  Z30, Z2, Z0
 	VFMADD231PS  Z31, Z2, Z1
-	ADDQ         CX, DX
-	DECQ         AX
+	ADDQ         SI, R8
+	DECQ         CX
 	JNZ          k1x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), CX
+	MOVQ         32(AX), CX
+	ADDQ         CX, R8
+	ADDQ         40(AX), R9
+	DECQ         DX
+	JNZ          middle1x2masked
+	MOVQ         56(AX), CX
+	ADDQ         CX, R8
+	ADDQ         64(AX), R9
+	DECQ         BX
+	JNZ          outer1x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), CX
+	MOVQ         addRow+80(FP), DX
 	TESTQ        CX, CX
-	JZ           store1x2masked
-	MOVQ         AX, CX
+	JZ           added1x2masked
 	VADDPS       (CX), Z0, Z0
 	VMOVUPS.Z    64(CX), K1, Z31
 	VADDPS       Z31, Z1, Z1
+
+added1x2masked:
+	MOVQ   relu+88(FP), CX
+	TESTQ  CX, CX
+	JZ     store1x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
 
 store1x2masked:
 	VMOVUPS Z0, (AX)
@@ -92,36 +141,61 @@ store1x2masked:
 above4:
 	CMPQ   AX, $0x05
 	JGT    above5
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	MOVQ   b+48(FP), SI
-	MOVQ   bRow+56(FP), DI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   b+32(FP), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
+outer2x1masked:
+	MOVQ 24(AX), BX
+
+middle2x1masked:
+	MOVQ (AX), DX
+
 k2x1masked:
-	VMOVUPS.Z        (SI), K1, Z31
-	ADDQ             DI, SI
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	ADDQ             DX, BX
-	DECQ             AX
+	VMOVUPS.Z        (R10), K1, Z31
+	ADDQ             R8, R10
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	ADDQ             DI, R9
+	DECQ             DX
 	JNZ              k2x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             40(AX), R10
+	DECQ             BX
+	JNZ              middle2x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             64(AX), R10
+	DECQ             SI
+	JNZ              outer2x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store2x1masked
-	MOVQ             AX, DX
+	JZ               added2x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
+
+added2x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store2x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
 
 store2x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -131,45 +205,72 @@ store2x1masked:
 	RET
 
 above5:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	MOVQ   b+48(FP), SI
-	MOVQ   bRow+56(FP), DI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   b+32(FP), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
+outer2x2masked:
+	MOVQ 24(AX), BX
+
+middle2x2masked:
+	MOVQ (AX), DX
+
 k2x2masked:
-	VMOVUPS      (SI), Z30
-	VMOVUPS.Z    64(SI), K1, Z31
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Z4
+	VMOVUPS      (R10), Z30
+	VMOVUPS.Z    64(R10), K1, Z31
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Z4
 	VFMADD231PS  Z30, Z4, Z0
 	VFMADD231PS  Z31, Z4, Z1
-	VBROADCASTSS (BX)(CX*1), Z5
+	VBROADCASTSS (R9)(CX*1), Z5
 	VFMADD231PS  Z30, Z5, Z2
 	VFMADD231PS  Z31, Z5, Z3
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k2x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle2x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer2x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store2x2masked
-	MOVQ         AX, DX
+	JZ           added2x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
+
+added2x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store2x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
 
 store2x2masked:
 	VMOVUPS Z0, (AX)
@@ -185,41 +286,67 @@ above6:
 	JGT    above8
 	CMPQ   AX, $0x07
 	JGT    above7
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	MOVQ   b+48(FP), SI
-	MOVQ   bRow+56(FP), DI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   b+32(FP), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
+outer3x1masked:
+	MOVQ 24(AX), BX
+
+middle3x1masked:
+	MOVQ (AX), DX
+
 k3x1masked:
-	VMOVUPS.Z        (SI), K1, Z31
-	ADDQ             DI, SI
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	ADDQ             DX, BX
-	DECQ             AX
+	VMOVUPS.Z        (R10), K1, Z31
+	ADDQ             R8, R10
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	ADDQ             DI, R9
+	DECQ             DX
 	JNZ              k3x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             40(AX), R10
+	DECQ             BX
+	JNZ              middle3x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             64(AX), R10
+	DECQ             SI
+	JNZ              outer3x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store3x1masked
-	MOVQ             AX, DX
+	JZ               added3x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
+
+added3x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store3x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
 
 store3x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -231,14 +358,15 @@ store3x1masked:
 	RET
 
 above7:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	MOVQ   b+48(FP), SI
-	MOVQ   bRow+56(FP), DI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   b+32(FP), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -246,39 +374,67 @@ above7:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
+outer3x2masked:
+	MOVQ 24(AX), BX
+
+middle3x2masked:
+	MOVQ (AX), DX
+
 k3x2masked:
-	VMOVUPS      (SI), Z30
-	VMOVUPS.Z    64(SI), K1, Z31
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Z6
+	VMOVUPS      (R10), Z30
+	VMOVUPS.Z    64(R10), K1, Z31
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Z6
 	VFMADD231PS  Z30, Z6, Z0
 	VFMADD231PS  Z31, Z6, Z1
-	VBROADCASTSS (BX)(CX*1), Z7
+	VBROADCASTSS (R9)(CX*1), Z7
 	VFMADD231PS  Z30, Z7, Z2
 	VFMADD231PS  Z31, Z7, Z3
-	VBROADCASTSS (BX)(CX*2), Z8
+	VBROADCASTSS (R9)(CX*2), Z8
 	VFMADD231PS  Z30, Z8, Z4
 	VFMADD231PS  Z31, Z8, Z5
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k3x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle3x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer3x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store3x2masked
-	MOVQ         AX, DX
+	JZ           added3x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
+
+added3x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store3x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
 
 store3x2masked:
 	VMOVUPS Z0, (AX)
@@ -293,49 +449,78 @@ store3x2masked:
 	RET
 
 above8:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
+outer4x1masked:
+	MOVQ 24(AX), BX
+
+middle4x1masked:
+	MOVQ (AX), DX
+
 k4x1masked:
-	VMOVUPS.Z        (DI), K1, Z31
-	ADDQ             R8, DI
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	DECQ             AX
+	VMOVUPS.Z        (R11), K1, Z31
+	ADDQ             R8, R11
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	DECQ             DX
 	JNZ              k4x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             40(AX), R11
+	DECQ             BX
+	JNZ              middle4x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             64(AX), R11
+	DECQ             SI
+	JNZ              outer4x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store4x1masked
-	MOVQ             AX, DX
+	JZ               added4x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
+
+added4x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store4x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
 
 store4x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -355,16 +540,17 @@ above9:
 	JGT    above11
 	CMPQ   AX, $0x0a
 	JGT    above10
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -374,47 +560,79 @@ above9:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
+outer4x2masked:
+	MOVQ 24(AX), BX
+
+middle4x2masked:
+	MOVQ (AX), DX
+
 k4x2masked:
-	VMOVUPS      (DI), Z30
-	VMOVUPS.Z    64(DI), K1, Z31
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Z8
+	VMOVUPS      (R11), Z30
+	VMOVUPS.Z    64(R11), K1, Z31
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Z8
 	VFMADD231PS  Z30, Z8, Z0
 	VFMADD231PS  Z31, Z8, Z1
-	VBROADCASTSS (BX)(CX*1), Z9
+	VBROADCASTSS (R9)(CX*1), Z9
 	VFMADD231PS  Z30, Z9, Z2
 	VFMADD231PS  Z31, Z9, Z3
-	VBROADCASTSS (BX)(CX*2), Z10
+	VBROADCASTSS (R9)(CX*2), Z10
 	VFMADD231PS  Z30, Z10, Z4
 	VFMADD231PS  Z31, Z10, Z5
-	VBROADCASTSS (SI), Z11
+	VBROADCASTSS (R10), Z11
 	VFMADD231PS  Z30, Z11, Z6
 	VFMADD231PS  Z31, Z11, Z7
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k4x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle4x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer4x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store4x2masked
-	MOVQ         AX, DX
+	JZ           added4x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
+
+added4x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store4x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
 
 store4x2masked:
 	VMOVUPS Z0, (AX)
@@ -432,54 +650,84 @@ store4x2masked:
 	RET
 
 above10:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
+outer5x1masked:
+	MOVQ 24(AX), BX
+
+middle5x1masked:
+	MOVQ (AX), DX
+
 k5x1masked:
-	VMOVUPS.Z        (DI), K1, Z31
-	ADDQ             R8, DI
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	DECQ             AX
+	VMOVUPS.Z        (R11), K1, Z31
+	ADDQ             R8, R11
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	DECQ             DX
 	JNZ              k5x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             40(AX), R11
+	DECQ             BX
+	JNZ              middle5x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             64(AX), R11
+	DECQ             SI
+	JNZ              outer5x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store5x1masked
-	MOVQ             AX, DX
+	JZ               added5x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
+
+added5x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store5x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
 
 store5x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -497,16 +745,17 @@ store5x1masked:
 above11:
 	CMPQ   AX, $0x0c
 	JGT    above12
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -518,54 +767,88 @@ above11:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
+outer5x2masked:
+	MOVQ 24(AX), BX
+
+middle5x2masked:
+	MOVQ (AX), DX
+
 k5x2masked:
-	VMOVUPS      (DI), Z30
-	VMOVUPS.Z    64(DI), K1, Z31
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Z10
+	VMOVUPS      (R11), Z30
+	VMOVUPS.Z    64(R11), K1, Z31
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Z10
 	VFMADD231PS  Z30, Z10, Z0
 	VFMADD231PS  Z31, Z10, Z1
-	VBROADCASTSS (BX)(CX*1), Z11
+	VBROADCASTSS (R9)(CX*1), Z11
 	VFMADD231PS  Z30, Z11, Z2
 	VFMADD231PS  Z31, Z11, Z3
-	VBROADCASTSS (BX)(CX*2), Z12
+	VBROADCASTSS (R9)(CX*2), Z12
 	VFMADD231PS  Z30, Z12, Z4
 	VFMADD231PS  Z31, Z12, Z5
-	VBROADCASTSS (SI), Z13
+	VBROADCASTSS (R10), Z13
 	VFMADD231PS  Z30, Z13, Z6
 	VFMADD231PS  Z31, Z13, Z7
-	VBROADCASTSS (SI)(CX*1), Z10
+	VBROADCASTSS (R10)(CX*1), Z10
 	VFMADD231PS  Z30, Z10, Z8
 	VFMADD231PS  Z31, Z10, Z9
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k5x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle5x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer5x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store5x2masked
-	MOVQ         AX, DX
+	JZ           added5x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
+
+added5x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store5x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
 
 store5x2masked:
 	VMOVUPS Z0, (AX)
@@ -586,16 +869,17 @@ store5x2masked:
 	RET
 
 above12:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -603,42 +887,72 @@ above12:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
+outer6x1masked:
+	MOVQ 24(AX), BX
+
+middle6x1masked:
+	MOVQ (AX), DX
+
 k6x1masked:
-	VMOVUPS.Z        (DI), K1, Z31
-	ADDQ             R8, DI
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	VFMADD231PS.BCST (SI)(CX*2), Z31, Z5
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	DECQ             AX
+	VMOVUPS.Z        (R11), K1, Z31
+	ADDQ             R8, R11
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	VFMADD231PS.BCST (R10)(CX*2), Z31, Z5
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	DECQ             DX
 	JNZ              k6x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             40(AX), R11
+	DECQ             BX
+	JNZ              middle6x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             64(AX), R11
+	DECQ             SI
+	JNZ              outer6x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store6x1masked
-	MOVQ             AX, DX
+	JZ               added6x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z5, Z5
+
+added6x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store6x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
+	VMAXPS Z5, Z31, Z5
 
 store6x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -660,16 +974,17 @@ above13:
 	JGT    above15
 	CMPQ   AX, $0x0e
 	JGT    above14
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -683,61 +998,97 @@ above13:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
+outer6x2masked:
+	MOVQ 24(AX), BX
+
+middle6x2masked:
+	MOVQ (AX), DX
+
 k6x2masked:
-	VMOVUPS      (DI), Z30
-	VMOVUPS.Z    64(DI), K1, Z31
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Z12
+	VMOVUPS      (R11), Z30
+	VMOVUPS.Z    64(R11), K1, Z31
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Z12
 	VFMADD231PS  Z30, Z12, Z0
 	VFMADD231PS  Z31, Z12, Z1
-	VBROADCASTSS (BX)(CX*1), Z13
+	VBROADCASTSS (R9)(CX*1), Z13
 	VFMADD231PS  Z30, Z13, Z2
 	VFMADD231PS  Z31, Z13, Z3
-	VBROADCASTSS (BX)(CX*2), Z14
+	VBROADCASTSS (R9)(CX*2), Z14
 	VFMADD231PS  Z30, Z14, Z4
 	VFMADD231PS  Z31, Z14, Z5
-	VBROADCASTSS (SI), Z15
+	VBROADCASTSS (R10), Z15
 	VFMADD231PS  Z30, Z15, Z6
 	VFMADD231PS  Z31, Z15, Z7
-	VBROADCASTSS (SI)(CX*1), Z12
+	VBROADCASTSS (R10)(CX*1), Z12
 	VFMADD231PS  Z30, Z12, Z8
 	VFMADD231PS  Z31, Z12, Z9
-	VBROADCASTSS (SI)(CX*2), Z13
+	VBROADCASTSS (R10)(CX*2), Z13
 	VFMADD231PS  Z30, Z13, Z10
 	VFMADD231PS  Z31, Z13, Z11
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k6x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle6x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer6x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store6x2masked
-	MOVQ         AX, DX
+	JZ           added6x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z10, Z10
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z11, Z11
+
+added6x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store6x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
+	VMAXPS Z10, Z30, Z10
+	VMAXPS Z11, Z30, Z11
 
 store6x2masked:
 	VMOVUPS Z0, (AX)
@@ -761,18 +1112,19 @@ store6x2masked:
 	RET
 
 above14:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	MOVQ   b+48(FP), R8
-	MOVQ   bRow+56(FP), R9
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	MOVQ   b+32(FP), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -781,47 +1133,80 @@ above14:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
+outer7x1masked:
+	MOVQ 24(AX), BX
+
+middle7x1masked:
+	MOVQ (AX), DX
+
 k7x1masked:
-	VMOVUPS.Z        (R8), K1, Z31
-	ADDQ             R9, R8
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	VFMADD231PS.BCST (SI)(CX*2), Z31, Z5
-	VFMADD231PS.BCST (DI), Z31, Z6
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	ADDQ             DX, DI
-	DECQ             AX
+	VMOVUPS.Z        (R12), K1, Z31
+	ADDQ             R8, R12
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	VFMADD231PS.BCST (R10)(CX*2), Z31, Z5
+	VFMADD231PS.BCST (R11), Z31, Z6
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	ADDQ             DI, R11
+	DECQ             DX
 	JNZ              k7x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             40(AX), R12
+	DECQ             BX
+	JNZ              middle7x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             64(AX), R12
+	DECQ             SI
+	JNZ              outer7x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store7x1masked
-	MOVQ             AX, DX
+	JZ               added7x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z5, Z5
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z6, Z6
+
+added7x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store7x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
+	VMAXPS Z5, Z31, Z5
+	VMAXPS Z6, Z31, Z6
 
 store7x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -841,18 +1226,19 @@ store7x1masked:
 	RET
 
 above15:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	MOVQ   b+48(FP), R8
-	MOVQ   bRow+56(FP), R9
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	MOVQ   b+32(FP), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -868,69 +1254,109 @@ above15:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
+outer7x2masked:
+	MOVQ 24(AX), BX
+
+middle7x2masked:
+	MOVQ (AX), DX
+
 k7x2masked:
-	VMOVUPS      (R8), Z30
-	VMOVUPS.Z    64(R8), K1, Z31
-	ADDQ         R9, R8
-	VBROADCASTSS (BX), Z14
+	VMOVUPS      (R12), Z30
+	VMOVUPS.Z    64(R12), K1, Z31
+	ADDQ         R8, R12
+	VBROADCASTSS (R9), Z14
 	VFMADD231PS  Z30, Z14, Z0
 	VFMADD231PS  Z31, Z14, Z1
-	VBROADCASTSS (BX)(CX*1), Z15
+	VBROADCASTSS (R9)(CX*1), Z15
 	VFMADD231PS  Z30, Z15, Z2
 	VFMADD231PS  Z31, Z15, Z3
-	VBROADCASTSS (BX)(CX*2), Z16
+	VBROADCASTSS (R9)(CX*2), Z16
 	VFMADD231PS  Z30, Z16, Z4
 	VFMADD231PS  Z31, Z16, Z5
-	VBROADCASTSS (SI), Z17
+	VBROADCASTSS (R10), Z17
 	VFMADD231PS  Z30, Z17, Z6
 	VFMADD231PS  Z31, Z17, Z7
-	VBROADCASTSS (SI)(CX*1), Z14
+	VBROADCASTSS (R10)(CX*1), Z14
 	VFMADD231PS  Z30, Z14, Z8
 	VFMADD231PS  Z31, Z14, Z9
-	VBROADCASTSS (SI)(CX*2), Z15
+	VBROADCASTSS (R10)(CX*2), Z15
 	VFMADD231PS  Z30, Z15, Z10
 	VFMADD231PS  Z31, Z15, Z11
-	VBROADCASTSS (DI), Z16
+	VBROADCASTSS (R11), Z16
 	VFMADD231PS  Z30, Z16, Z12
 	VFMADD231PS  Z31, Z16, Z13
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	DECQ         DX
 	JNZ          k7x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         40(AX), R12
+	DECQ         BX
+	JNZ          middle7x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         64(AX), R12
+	DECQ         SI
+	JNZ          outer7x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store7x2masked
-	MOVQ         AX, DX
+	JZ           added7x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z10, Z10
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z11, Z11
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z12, Z12
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z13, Z13
+
+added7x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store7x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
+	VMAXPS Z10, Z30, Z10
+	VMAXPS Z11, Z30, Z11
+	VMAXPS Z12, Z30, Z12
+	VMAXPS Z13, Z30, Z13
 
 store7x2masked:
 	VMOVUPS Z0, (AX)
@@ -965,18 +1391,19 @@ above16:
 	JGT    above18
 	CMPQ   AX, $0x11
 	JGT    above17
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	MOVQ   b+48(FP), R8
-	MOVQ   bRow+56(FP), R9
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	MOVQ   b+32(FP), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -986,51 +1413,85 @@ above16:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
+outer8x1masked:
+	MOVQ 24(AX), BX
+
+middle8x1masked:
+	MOVQ (AX), DX
+
 k8x1masked:
-	VMOVUPS.Z        (R8), K1, Z31
-	ADDQ             R9, R8
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	VFMADD231PS.BCST (SI)(CX*2), Z31, Z5
-	VFMADD231PS.BCST (DI), Z31, Z6
-	VFMADD231PS.BCST (DI)(CX*1), Z31, Z7
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	ADDQ             DX, DI
-	DECQ             AX
+	VMOVUPS.Z        (R12), K1, Z31
+	ADDQ             R8, R12
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	VFMADD231PS.BCST (R10)(CX*2), Z31, Z5
+	VFMADD231PS.BCST (R11), Z31, Z6
+	VFMADD231PS.BCST (R11)(CX*1), Z31, Z7
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	ADDQ             DI, R11
+	DECQ             DX
 	JNZ              k8x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             40(AX), R12
+	DECQ             BX
+	JNZ              middle8x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             64(AX), R12
+	DECQ             SI
+	JNZ              outer8x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store8x1masked
-	MOVQ             AX, DX
+	JZ               added8x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z5, Z5
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z6, Z6
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z7, Z7
+
+added8x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store8x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
+	VMAXPS Z5, Z31, Z5
+	VMAXPS Z6, Z31, Z6
+	VMAXPS Z7, Z31, Z7
 
 store8x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -1052,18 +1513,19 @@ store8x1masked:
 	RET
 
 above17:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	MOVQ   b+48(FP), R8
-	MOVQ   bRow+56(FP), R9
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	MOVQ   b+32(FP), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1081,76 +1543,118 @@ above17:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
+outer8x2masked:
+	MOVQ 24(AX), BX
+
+middle8x2masked:
+	MOVQ (AX), DX
+
 k8x2masked:
-	VMOVUPS      (R8), Z30
-	VMOVUPS.Z    64(R8), K1, Z31
-	ADDQ         R9, R8
-	VBROADCASTSS (BX), Z16
+	VMOVUPS      (R12), Z30
+	VMOVUPS.Z    64(R12), K1, Z31
+	ADDQ         R8, R12
+	VBROADCASTSS (R9), Z16
 	VFMADD231PS  Z30, Z16, Z0
 	VFMADD231PS  Z31, Z16, Z1
-	VBROADCASTSS (BX)(CX*1), Z17
+	VBROADCASTSS (R9)(CX*1), Z17
 	VFMADD231PS  Z30, Z17, Z2
 	VFMADD231PS  Z31, Z17, Z3
-	VBROADCASTSS (BX)(CX*2), Z18
+	VBROADCASTSS (R9)(CX*2), Z18
 	VFMADD231PS  Z30, Z18, Z4
 	VFMADD231PS  Z31, Z18, Z5
-	VBROADCASTSS (SI), Z19
+	VBROADCASTSS (R10), Z19
 	VFMADD231PS  Z30, Z19, Z6
 	VFMADD231PS  Z31, Z19, Z7
-	VBROADCASTSS (SI)(CX*1), Z16
+	VBROADCASTSS (R10)(CX*1), Z16
 	VFMADD231PS  Z30, Z16, Z8
 	VFMADD231PS  Z31, Z16, Z9
-	VBROADCASTSS (SI)(CX*2), Z17
+	VBROADCASTSS (R10)(CX*2), Z17
 	VFMADD231PS  Z30, Z17, Z10
 	VFMADD231PS  Z31, Z17, Z11
-	VBROADCASTSS (DI), Z18
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z30, Z18, Z12
 	VFMADD231PS  Z31, Z18, Z13
-	VBROADCASTSS (DI)(CX*1), Z19
+	VBROADCASTSS (R11)(CX*1), Z19
 	VFMADD231PS  Z30, Z19, Z14
 	VFMADD231PS  Z31, Z19, Z15
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	DECQ         DX
 	JNZ          k8x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         40(AX), R12
+	DECQ         BX
+	JNZ          middle8x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         64(AX), R12
+	DECQ         SI
+	JNZ          outer8x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store8x2masked
-	MOVQ         AX, DX
+	JZ           added8x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z10, Z10
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z11, Z11
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z12, Z12
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z13, Z13
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z14, Z14
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z15, Z15
+
+added8x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store8x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
+	VMAXPS Z10, Z30, Z10
+	VMAXPS Z11, Z30, Z11
+	VMAXPS Z12, Z30, Z12
+	VMAXPS Z13, Z30, Z13
+	VMAXPS Z14, Z30, Z14
+	VMAXPS Z15, Z30, Z15
 
 store8x2masked:
 	VMOVUPS Z0, (AX)
@@ -1182,18 +1686,19 @@ store8x2masked:
 above18:
 	CMPQ   AX, $0x13
 	JGT    above19
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	MOVQ   b+48(FP), R8
-	MOVQ   bRow+56(FP), R9
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	MOVQ   b+32(FP), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1204,55 +1709,90 @@ above18:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
+outer9x1masked:
+	MOVQ 24(AX), BX
+
+middle9x1masked:
+	MOVQ (AX), DX
+
 k9x1masked:
-	VMOVUPS.Z        (R8), K1, Z31
-	ADDQ             R9, R8
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	VFMADD231PS.BCST (SI)(CX*2), Z31, Z5
-	VFMADD231PS.BCST (DI), Z31, Z6
-	VFMADD231PS.BCST (DI)(CX*1), Z31, Z7
-	VFMADD231PS.BCST (DI)(CX*2), Z31, Z8
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	ADDQ             DX, DI
-	DECQ             AX
+	VMOVUPS.Z        (R12), K1, Z31
+	ADDQ             R8, R12
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	VFMADD231PS.BCST (R10)(CX*2), Z31, Z5
+	VFMADD231PS.BCST (R11), Z31, Z6
+	VFMADD231PS.BCST (R11)(CX*1), Z31, Z7
+	VFMADD231PS.BCST (R11)(CX*2), Z31, Z8
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	ADDQ             DI, R11
+	DECQ             DX
 	JNZ              k9x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             40(AX), R12
+	DECQ             BX
+	JNZ              middle9x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             64(AX), R12
+	DECQ             SI
+	JNZ              outer9x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store9x1masked
-	MOVQ             AX, DX
+	JZ               added9x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z5, Z5
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z6, Z6
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z7, Z7
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z8, Z8
+
+added9x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store9x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
+	VMAXPS Z5, Z31, Z5
+	VMAXPS Z6, Z31, Z6
+	VMAXPS Z7, Z31, Z7
+	VMAXPS Z8, Z31, Z8
 
 store9x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -1276,18 +1816,19 @@ store9x1masked:
 	RET
 
 above19:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	MOVQ   b+48(FP), R8
-	MOVQ   bRow+56(FP), R9
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	MOVQ   b+32(FP), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1307,83 +1848,127 @@ above19:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
+outer9x2masked:
+	MOVQ 24(AX), BX
+
+middle9x2masked:
+	MOVQ (AX), DX
+
 k9x2masked:
-	VMOVUPS      (R8), Z30
-	VMOVUPS.Z    64(R8), K1, Z31
-	ADDQ         R9, R8
-	VBROADCASTSS (BX), Z18
+	VMOVUPS      (R12), Z30
+	VMOVUPS.Z    64(R12), K1, Z31
+	ADDQ         R8, R12
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z30, Z18, Z0
 	VFMADD231PS  Z31, Z18, Z1
-	VBROADCASTSS (BX)(CX*1), Z19
+	VBROADCASTSS (R9)(CX*1), Z19
 	VFMADD231PS  Z30, Z19, Z2
 	VFMADD231PS  Z31, Z19, Z3
-	VBROADCASTSS (BX)(CX*2), Z20
+	VBROADCASTSS (R9)(CX*2), Z20
 	VFMADD231PS  Z30, Z20, Z4
 	VFMADD231PS  Z31, Z20, Z5
-	VBROADCASTSS (SI), Z21
+	VBROADCASTSS (R10), Z21
 	VFMADD231PS  Z30, Z21, Z6
 	VFMADD231PS  Z31, Z21, Z7
-	VBROADCASTSS (SI)(CX*1), Z18
+	VBROADCASTSS (R10)(CX*1), Z18
 	VFMADD231PS  Z30, Z18, Z8
 	VFMADD231PS  Z31, Z18, Z9
-	VBROADCASTSS (SI)(CX*2), Z19
+	VBROADCASTSS (R10)(CX*2), Z19
 	VFMADD231PS  Z30, Z19, Z10
 	VFMADD231PS  Z31, Z19, Z11
-	VBROADCASTSS (DI), Z20
+	VBROADCASTSS (R11), Z20
 	VFMADD231PS  Z30, Z20, Z12
 	VFMADD231PS  Z31, Z20, Z13
-	VBROADCASTSS (DI)(CX*1), Z21
+	VBROADCASTSS (R11)(CX*1), Z21
 	VFMADD231PS  Z30, Z21, Z14
 	VFMADD231PS  Z31, Z21, Z15
-	VBROADCASTSS (DI)(CX*2), Z18
+	VBROADCASTSS (R11)(CX*2), Z18
 	VFMADD231PS  Z30, Z18, Z16
 	VFMADD231PS  Z31, Z18, Z17
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	DECQ         DX
 	JNZ          k9x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         40(AX), R12
+	DECQ         BX
+	JNZ          middle9x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         64(AX), R12
+	DECQ         SI
+	JNZ          outer9x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store9x2masked
-	MOVQ         AX, DX
+	JZ           added9x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z10, Z10
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z11, Z11
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z12, Z12
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z13, Z13
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z14, Z14
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z15, Z15
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z16, Z16
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z17, Z17
+
+added9x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store9x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
+	VMAXPS Z10, Z30, Z10
+	VMAXPS Z11, Z30, Z11
+	VMAXPS Z12, Z30, Z12
+	VMAXPS Z13, Z30, Z13
+	VMAXPS Z14, Z30, Z14
+	VMAXPS Z15, Z30, Z15
+	VMAXPS Z16, Z30, Z16
+	VMAXPS Z17, Z30, Z17
 
 store9x2masked:
 	VMOVUPS Z0, (AX)
@@ -1420,20 +2005,21 @@ above20:
 	JGT    above22
 	CMPQ   AX, $0x15
 	JGT    above21
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	MOVQ   b+48(FP), R9
-	MOVQ   bRow+56(FP), R10
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	MOVQ   b+32(FP), R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1445,60 +2031,98 @@ above20:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
+outer10x1masked:
+	MOVQ 24(AX), BX
+
+middle10x1masked:
+	MOVQ (AX), DX
+
 k10x1masked:
-	VMOVUPS.Z        (R9), K1, Z31
-	ADDQ             R10, R9
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	VFMADD231PS.BCST (SI)(CX*2), Z31, Z5
-	VFMADD231PS.BCST (DI), Z31, Z6
-	VFMADD231PS.BCST (DI)(CX*1), Z31, Z7
-	VFMADD231PS.BCST (DI)(CX*2), Z31, Z8
-	VFMADD231PS.BCST (R8), Z31, Z9
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	ADDQ             DX, DI
-	ADDQ             DX, R8
-	DECQ             AX
+	VMOVUPS.Z        (R13), K1, Z31
+	ADDQ             R8, R13
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	VFMADD231PS.BCST (R10)(CX*2), Z31, Z5
+	VFMADD231PS.BCST (R11), Z31, Z6
+	VFMADD231PS.BCST (R11)(CX*1), Z31, Z7
+	VFMADD231PS.BCST (R11)(CX*2), Z31, Z8
+	VFMADD231PS.BCST (R12), Z31, Z9
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	ADDQ             DI, R11
+	ADDQ             DI, R12
+	DECQ             DX
 	JNZ              k10x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             40(AX), R13
+	DECQ             BX
+	JNZ              middle10x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             64(AX), R13
+	DECQ             SI
+	JNZ              outer10x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store10x1masked
-	MOVQ             AX, DX
+	JZ               added10x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z5, Z5
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z6, Z6
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z7, Z7
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z8, Z8
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z9, Z9
+
+added10x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store10x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
+	VMAXPS Z5, Z31, Z5
+	VMAXPS Z6, Z31, Z6
+	VMAXPS Z7, Z31, Z7
+	VMAXPS Z8, Z31, Z8
+	VMAXPS Z9, Z31, Z9
 
 store10x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -1524,20 +2148,21 @@ store10x1masked:
 	RET
 
 above21:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	MOVQ   b+48(FP), R9
-	MOVQ   bRow+56(FP), R10
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	MOVQ   b+32(FP), R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1559,91 +2184,139 @@ above21:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
+outer10x2masked:
+	MOVQ 24(AX), BX
+
+middle10x2masked:
+	MOVQ (AX), DX
+
 k10x2masked:
-	VMOVUPS      (R9), Z30
-	VMOVUPS.Z    64(R9), K1, Z31
-	ADDQ         R10, R9
-	VBROADCASTSS (BX), Z20
+	VMOVUPS      (R13), Z30
+	VMOVUPS.Z    64(R13), K1, Z31
+	ADDQ         R8, R13
+	VBROADCASTSS (R9), Z20
 	VFMADD231PS  Z30, Z20, Z0
 	VFMADD231PS  Z31, Z20, Z1
-	VBROADCASTSS (BX)(CX*1), Z21
+	VBROADCASTSS (R9)(CX*1), Z21
 	VFMADD231PS  Z30, Z21, Z2
 	VFMADD231PS  Z31, Z21, Z3
-	VBROADCASTSS (BX)(CX*2), Z22
+	VBROADCASTSS (R9)(CX*2), Z22
 	VFMADD231PS  Z30, Z22, Z4
 	VFMADD231PS  Z31, Z22, Z5
-	VBROADCASTSS (SI), Z23
+	VBROADCASTSS (R10), Z23
 	VFMADD231PS  Z30, Z23, Z6
 	VFMADD231PS  Z31, Z23, Z7
-	VBROADCASTSS (SI)(CX*1), Z20
+	VBROADCASTSS (R10)(CX*1), Z20
 	VFMADD231PS  Z30, Z20, Z8
 	VFMADD231PS  Z31, Z20, Z9
-	VBROADCASTSS (SI)(CX*2), Z21
+	VBROADCASTSS (R10)(CX*2), Z21
 	VFMADD231PS  Z30, Z21, Z10
 	VFMADD231PS  Z31, Z21, Z11
-	VBROADCASTSS (DI), Z22
+	VBROADCASTSS (R11), Z22
 	VFMADD231PS  Z30, Z22, Z12
 	VFMADD231PS  Z31, Z22, Z13
-	VBROADCASTSS (DI)(CX*1), Z23
+	VBROADCASTSS (R11)(CX*1), Z23
 	VFMADD231PS  Z30, Z23, Z14
 	VFMADD231PS  Z31, Z23, Z15
-	VBROADCASTSS (DI)(CX*2), Z20
+	VBROADCASTSS (R11)(CX*2), Z20
 	VFMADD231PS  Z30, Z20, Z16
 	VFMADD231PS  Z31, Z20, Z17
-	VBROADCASTSS (R8), Z21
+	VBROADCASTSS (R12), Z21
 	VFMADD231PS  Z30, Z21, Z18
 	VFMADD231PS  Z31, Z21, Z19
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	ADDQ         DI, R12
+	DECQ         DX
 	JNZ          k10x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         40(AX), R13
+	DECQ         BX
+	JNZ          middle10x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         64(AX), R13
+	DECQ         SI
+	JNZ          outer10x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store10x2masked
-	MOVQ         AX, DX
+	JZ           added10x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z10, Z10
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z11, Z11
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z12, Z12
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z13, Z13
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z14, Z14
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z15, Z15
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z16, Z16
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z17, Z17
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z18, Z18
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z19, Z19
+
+added10x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store10x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
+	VMAXPS Z10, Z30, Z10
+	VMAXPS Z11, Z30, Z11
+	VMAXPS Z12, Z30, Z12
+	VMAXPS Z13, Z30, Z13
+	VMAXPS Z14, Z30, Z14
+	VMAXPS Z15, Z30, Z15
+	VMAXPS Z16, Z30, Z16
+	VMAXPS Z17, Z30, Z17
+	VMAXPS Z18, Z30, Z18
+	VMAXPS Z19, Z30, Z19
 
 store10x2masked:
 	VMOVUPS Z0, (AX)
@@ -1679,20 +2352,21 @@ store10x2masked:
 	RET
 
 above22:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	MOVQ   b+48(FP), R9
-	MOVQ   bRow+56(FP), R10
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	MOVQ   b+32(FP), R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1705,64 +2379,103 @@ above22:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
+outer11x1masked:
+	MOVQ 24(AX), BX
+
+middle11x1masked:
+	MOVQ (AX), DX
+
 k11x1masked:
-	VMOVUPS.Z        (R9), K1, Z31
-	ADDQ             R10, R9
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	VFMADD231PS.BCST (SI)(CX*2), Z31, Z5
-	VFMADD231PS.BCST (DI), Z31, Z6
-	VFMADD231PS.BCST (DI)(CX*1), Z31, Z7
-	VFMADD231PS.BCST (DI)(CX*2), Z31, Z8
-	VFMADD231PS.BCST (R8), Z31, Z9
-	VFMADD231PS.BCST (R8)(CX*1), Z31, Z10
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	ADDQ             DX, DI
-	ADDQ             DX, R8
-	DECQ             AX
+	VMOVUPS.Z        (R13), K1, Z31
+	ADDQ             R8, R13
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	VFMADD231PS.BCST (R10)(CX*2), Z31, Z5
+	VFMADD231PS.BCST (R11), Z31, Z6
+	VFMADD231PS.BCST (R11)(CX*1), Z31, Z7
+	VFMADD231PS.BCST (R11)(CX*2), Z31, Z8
+	VFMADD231PS.BCST (R12), Z31, Z9
+	VFMADD231PS.BCST (R12)(CX*1), Z31, Z10
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	ADDQ             DI, R11
+	ADDQ             DI, R12
+	DECQ             DX
 	JNZ              k11x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             40(AX), R13
+	DECQ             BX
+	JNZ              middle11x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             64(AX), R13
+	DECQ             SI
+	JNZ              outer11x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store11x1masked
-	MOVQ             AX, DX
+	JZ               added11x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z5, Z5
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z6, Z6
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z7, Z7
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z8, Z8
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z9, Z9
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z10, Z10
+
+added11x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store11x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
+	VMAXPS Z5, Z31, Z5
+	VMAXPS Z6, Z31, Z6
+	VMAXPS Z7, Z31, Z7
+	VMAXPS Z8, Z31, Z8
+	VMAXPS Z9, Z31, Z9
+	VMAXPS Z10, Z31, Z10
 
 store11x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -1796,20 +2509,21 @@ above23:
 	JGT    above25
 	CMPQ   AX, $0x18
 	JGT    above24
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	MOVQ   b+48(FP), R9
-	MOVQ   bRow+56(FP), R10
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	MOVQ   b+32(FP), R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1833,98 +2547,148 @@ above23:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
+outer11x2masked:
+	MOVQ 24(AX), BX
+
+middle11x2masked:
+	MOVQ (AX), DX
+
 k11x2masked:
-	VMOVUPS      (R9), Z30
-	VMOVUPS.Z    64(R9), K1, Z31
-	ADDQ         R10, R9
-	VBROADCASTSS (BX), Z22
+	VMOVUPS      (R13), Z30
+	VMOVUPS.Z    64(R13), K1, Z31
+	ADDQ         R8, R13
+	VBROADCASTSS (R9), Z22
 	VFMADD231PS  Z30, Z22, Z0
 	VFMADD231PS  Z31, Z22, Z1
-	VBROADCASTSS (BX)(CX*1), Z23
+	VBROADCASTSS (R9)(CX*1), Z23
 	VFMADD231PS  Z30, Z23, Z2
 	VFMADD231PS  Z31, Z23, Z3
-	VBROADCASTSS (BX)(CX*2), Z24
+	VBROADCASTSS (R9)(CX*2), Z24
 	VFMADD231PS  Z30, Z24, Z4
 	VFMADD231PS  Z31, Z24, Z5
-	VBROADCASTSS (SI), Z25
+	VBROADCASTSS (R10), Z25
 	VFMADD231PS  Z30, Z25, Z6
 	VFMADD231PS  Z31, Z25, Z7
-	VBROADCASTSS (SI)(CX*1), Z22
+	VBROADCASTSS (R10)(CX*1), Z22
 	VFMADD231PS  Z30, Z22, Z8
 	VFMADD231PS  Z31, Z22, Z9
-	VBROADCASTSS (SI)(CX*2), Z23
+	VBROADCASTSS (R10)(CX*2), Z23
 	VFMADD231PS  Z30, Z23, Z10
 	VFMADD231PS  Z31, Z23, Z11
-	VBROADCASTSS (DI), Z24
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z30, Z24, Z12
 	VFMADD231PS  Z31, Z24, Z13
-	VBROADCASTSS (DI)(CX*1), Z25
+	VBROADCASTSS (R11)(CX*1), Z25
 	VFMADD231PS  Z30, Z25, Z14
 	VFMADD231PS  Z31, Z25, Z15
-	VBROADCASTSS (DI)(CX*2), Z22
+	VBROADCASTSS (R11)(CX*2), Z22
 	VFMADD231PS  Z30, Z22, Z16
 	VFMADD231PS  Z31, Z22, Z17
-	VBROADCASTSS (R8), Z23
+	VBROADCASTSS (R12), Z23
 	VFMADD231PS  Z30, Z23, Z18
 	VFMADD231PS  Z31, Z23, Z19
-	VBROADCASTSS (R8)(CX*1), Z24
+	VBROADCASTSS (R12)(CX*1), Z24
 	VFMADD231PS  Z30, Z24, Z20
 	VFMADD231PS  Z31, Z24, Z21
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	ADDQ         DI, R12
+	DECQ         DX
 	JNZ          k11x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         40(AX), R13
+	DECQ         BX
+	JNZ          middle11x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         64(AX), R13
+	DECQ         SI
+	JNZ          outer11x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store11x2masked
-	MOVQ         AX, DX
+	JZ           added11x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z10, Z10
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z11, Z11
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z12, Z12
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z13, Z13
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z14, Z14
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z15, Z15
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z16, Z16
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z17, Z17
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z18, Z18
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z19, Z19
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z20, Z20
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z21, Z21
+
+added11x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store11x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
+	VMAXPS Z10, Z30, Z10
+	VMAXPS Z11, Z30, Z11
+	VMAXPS Z12, Z30, Z12
+	VMAXPS Z13, Z30, Z13
+	VMAXPS Z14, Z30, Z14
+	VMAXPS Z15, Z30, Z15
+	VMAXPS Z16, Z30, Z16
+	VMAXPS Z17, Z30, Z17
+	VMAXPS Z18, Z30, Z18
+	VMAXPS Z19, Z30, Z19
+	VMAXPS Z20, Z30, Z20
+	VMAXPS Z21, Z30, Z21
 
 store11x2masked:
 	VMOVUPS Z0, (AX)
@@ -1963,20 +2727,21 @@ store11x2masked:
 	RET
 
 above24:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	MOVQ   b+48(FP), R9
-	MOVQ   bRow+56(FP), R10
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	MOVQ   b+32(FP), R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1990,68 +2755,108 @@ above24:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
+outer12x1masked:
+	MOVQ 24(AX), BX
+
+middle12x1masked:
+	MOVQ (AX), DX
+
 k12x1masked:
-	VMOVUPS.Z        (R9), K1, Z31
-	ADDQ             R10, R9
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	VFMADD231PS.BCST (SI)(CX*2), Z31, Z5
-	VFMADD231PS.BCST (DI), Z31, Z6
-	VFMADD231PS.BCST (DI)(CX*1), Z31, Z7
-	VFMADD231PS.BCST (DI)(CX*2), Z31, Z8
-	VFMADD231PS.BCST (R8), Z31, Z9
-	VFMADD231PS.BCST (R8)(CX*1), Z31, Z10
-	VFMADD231PS.BCST (R8)(CX*2), Z31, Z11
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	ADDQ             DX, DI
-	ADDQ             DX, R8
-	DECQ             AX
+	VMOVUPS.Z        (R13), K1, Z31
+	ADDQ             R8, R13
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	VFMADD231PS.BCST (R10)(CX*2), Z31, Z5
+	VFMADD231PS.BCST (R11), Z31, Z6
+	VFMADD231PS.BCST (R11)(CX*1), Z31, Z7
+	VFMADD231PS.BCST (R11)(CX*2), Z31, Z8
+	VFMADD231PS.BCST (R12), Z31, Z9
+	VFMADD231PS.BCST (R12)(CX*1), Z31, Z10
+	VFMADD231PS.BCST (R12)(CX*2), Z31, Z11
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	ADDQ             DI, R11
+	ADDQ             DI, R12
+	DECQ             DX
 	JNZ              k12x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             40(AX), R13
+	DECQ             BX
+	JNZ              middle12x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             64(AX), R13
+	DECQ             SI
+	JNZ              outer12x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store12x1masked
-	MOVQ             AX, DX
+	JZ               added12x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z5, Z5
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z6, Z6
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z7, Z7
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z8, Z8
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z9, Z9
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z10, Z10
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z11, Z11
+
+added12x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store12x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
+	VMAXPS Z5, Z31, Z5
+	VMAXPS Z6, Z31, Z6
+	VMAXPS Z7, Z31, Z7
+	VMAXPS Z8, Z31, Z8
+	VMAXPS Z9, Z31, Z9
+	VMAXPS Z10, Z31, Z10
+	VMAXPS Z11, Z31, Z11
 
 store12x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -2083,20 +2888,21 @@ store12x1masked:
 above25:
 	CMPQ   AX, $0x1a
 	JGT    above26
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	MOVQ   b+48(FP), R9
-	MOVQ   bRow+56(FP), R10
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	MOVQ   b+32(FP), R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2122,105 +2928,157 @@ above25:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
+outer12x2masked:
+	MOVQ 24(AX), BX
+
+middle12x2masked:
+	MOVQ (AX), DX
+
 k12x2masked:
-	VMOVUPS      (R9), Z30
-	VMOVUPS.Z    64(R9), K1, Z31
-	ADDQ         R10, R9
-	VBROADCASTSS (BX), Z24
+	VMOVUPS      (R13), Z30
+	VMOVUPS.Z    64(R13), K1, Z31
+	ADDQ         R8, R13
+	VBROADCASTSS (R9), Z24
 	VFMADD231PS  Z30, Z24, Z0
 	VFMADD231PS  Z31, Z24, Z1
-	VBROADCASTSS (BX)(CX*1), Z25
+	VBROADCASTSS (R9)(CX*1), Z25
 	VFMADD231PS  Z30, Z25, Z2
 	VFMADD231PS  Z31, Z25, Z3
-	VBROADCASTSS (BX)(CX*2), Z26
+	VBROADCASTSS (R9)(CX*2), Z26
 	VFMADD231PS  Z30, Z26, Z4
 	VFMADD231PS  Z31, Z26, Z5
-	VBROADCASTSS (SI), Z27
+	VBROADCASTSS (R10), Z27
 	VFMADD231PS  Z30, Z27, Z6
 	VFMADD231PS  Z31, Z27, Z7
-	VBROADCASTSS (SI)(CX*1), Z24
+	VBROADCASTSS (R10)(CX*1), Z24
 	VFMADD231PS  Z30, Z24, Z8
 	VFMADD231PS  Z31, Z24, Z9
-	VBROADCASTSS (SI)(CX*2), Z25
+	VBROADCASTSS (R10)(CX*2), Z25
 	VFMADD231PS  Z30, Z25, Z10
 	VFMADD231PS  Z31, Z25, Z11
-	VBROADCASTSS (DI), Z26
+	VBROADCASTSS (R11), Z26
 	VFMADD231PS  Z30, Z26, Z12
 	VFMADD231PS  Z31, Z26, Z13
-	VBROADCASTSS (DI)(CX*1), Z27
+	VBROADCASTSS (R11)(CX*1), Z27
 	VFMADD231PS  Z30, Z27, Z14
 	VFMADD231PS  Z31, Z27, Z15
-	VBROADCASTSS (DI)(CX*2), Z24
+	VBROADCASTSS (R11)(CX*2), Z24
 	VFMADD231PS  Z30, Z24, Z16
 	VFMADD231PS  Z31, Z24, Z17
-	VBROADCASTSS (R8), Z25
+	VBROADCASTSS (R12), Z25
 	VFMADD231PS  Z30, Z25, Z18
 	VFMADD231PS  Z31, Z25, Z19
-	VBROADCASTSS (R8)(CX*1), Z26
+	VBROADCASTSS (R12)(CX*1), Z26
 	VFMADD231PS  Z30, Z26, Z20
 	VFMADD231PS  Z31, Z26, Z21
-	VBROADCASTSS (R8)(CX*2), Z27
+	VBROADCASTSS (R12)(CX*2), Z27
 	VFMADD231PS  Z30, Z27, Z22
 	VFMADD231PS  Z31, Z27, Z23
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	ADDQ         DI, R12
+	DECQ         DX
 	JNZ          k12x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         40(AX), R13
+	DECQ         BX
+	JNZ          middle12x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         64(AX), R13
+	DECQ         SI
+	JNZ          outer12x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store12x2masked
-	MOVQ         AX, DX
+	JZ           added12x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z10, Z10
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z11, Z11
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z12, Z12
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z13, Z13
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z14, Z14
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z15, Z15
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z16, Z16
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z17, Z17
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z18, Z18
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z19, Z19
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z20, Z20
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z21, Z21
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z22, Z22
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z23, Z23
+
+added12x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store12x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
+	VMAXPS Z10, Z30, Z10
+	VMAXPS Z11, Z30, Z11
+	VMAXPS Z12, Z30, Z12
+	VMAXPS Z13, Z30, Z13
+	VMAXPS Z14, Z30, Z14
+	VMAXPS Z15, Z30, Z15
+	VMAXPS Z16, Z30, Z16
+	VMAXPS Z17, Z30, Z17
+	VMAXPS Z18, Z30, Z18
+	VMAXPS Z19, Z30, Z19
+	VMAXPS Z20, Z30, Z20
+	VMAXPS Z21, Z30, Z21
+	VMAXPS Z22, Z30, Z22
+	VMAXPS Z23, Z30, Z23
 
 store12x2masked:
 	VMOVUPS Z0, (AX)
@@ -2262,22 +3120,23 @@ store12x2masked:
 	RET
 
 above26:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	LEAQ   (R8)(CX*2), R9
-	ADDQ   CX, R9
-	MOVQ   b+48(FP), R10
-	MOVQ   bRow+56(FP), R11
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	LEAQ   (R12)(CX*2), R13
+	ADDQ   CX, R13
+	MOVQ   b+32(FP), R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2292,73 +3151,116 @@ above26:
 	VPXORD Z11, Z11, Z11
 	VPXORD Z12, Z12, Z12
 
+outer13x1masked:
+	MOVQ 24(AX), BX
+
+middle13x1masked:
+	MOVQ (AX), DX
+
 k13x1masked:
-	VMOVUPS.Z        (R10), K1, Z31
-	ADDQ             R11, R10
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	VFMADD231PS.BCST (SI)(CX*2), Z31, Z5
-	VFMADD231PS.BCST (DI), Z31, Z6
-	VFMADD231PS.BCST (DI)(CX*1), Z31, Z7
-	VFMADD231PS.BCST (DI)(CX*2), Z31, Z8
-	VFMADD231PS.BCST (R8), Z31, Z9
-	VFMADD231PS.BCST (R8)(CX*1), Z31, Z10
-	VFMADD231PS.BCST (R8)(CX*2), Z31, Z11
-	VFMADD231PS.BCST (R9), Z31, Z12
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	ADDQ             DX, DI
-	ADDQ             DX, R8
-	ADDQ             DX, R9
-	DECQ             AX
+	VMOVUPS.Z        (R14), K1, Z31
+	ADDQ             R8, R14
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	VFMADD231PS.BCST (R10)(CX*2), Z31, Z5
+	VFMADD231PS.BCST (R11), Z31, Z6
+	VFMADD231PS.BCST (R11)(CX*1), Z31, Z7
+	VFMADD231PS.BCST (R11)(CX*2), Z31, Z8
+	VFMADD231PS.BCST (R12), Z31, Z9
+	VFMADD231PS.BCST (R12)(CX*1), Z31, Z10
+	VFMADD231PS.BCST (R12)(CX*2), Z31, Z11
+	VFMADD231PS.BCST (R13), Z31, Z12
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	ADDQ             DI, R11
+	ADDQ             DI, R12
+	ADDQ             DI, R13
+	DECQ             DX
 	JNZ              k13x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             DX, R13
+	ADDQ             40(AX), R14
+	DECQ             BX
+	JNZ              middle13x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             DX, R13
+	ADDQ             64(AX), R14
+	DECQ             SI
+	JNZ              outer13x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store13x1masked
-	MOVQ             AX, DX
+	JZ               added13x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z5, Z5
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z6, Z6
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z7, Z7
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z8, Z8
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z9, Z9
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z10, Z10
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z11, Z11
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z12, Z12
+
+added13x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store13x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
+	VMAXPS Z5, Z31, Z5
+	VMAXPS Z6, Z31, Z6
+	VMAXPS Z7, Z31, Z7
+	VMAXPS Z8, Z31, Z8
+	VMAXPS Z9, Z31, Z9
+	VMAXPS Z10, Z31, Z10
+	VMAXPS Z11, Z31, Z11
+	VMAXPS Z12, Z31, Z12
 
 store13x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -2394,22 +3296,23 @@ above27:
 	JGT    above29
 	CMPQ   AX, $0x1c
 	JGT    above28
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	LEAQ   (R8)(CX*2), R9
-	ADDQ   CX, R9
-	MOVQ   b+48(FP), R10
-	MOVQ   bRow+56(FP), R11
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	LEAQ   (R12)(CX*2), R13
+	ADDQ   CX, R13
+	MOVQ   b+32(FP), R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2437,113 +3340,169 @@ above27:
 	VPXORD Z24, Z24, Z24
 	VPXORD Z25, Z25, Z25
 
+outer13x2masked:
+	MOVQ 24(AX), BX
+
+middle13x2masked:
+	MOVQ (AX), DX
+
 k13x2masked:
-	VMOVUPS      (R10), Z30
-	VMOVUPS.Z    64(R10), K1, Z31
-	ADDQ         R11, R10
-	VBROADCASTSS (BX), Z26
+	VMOVUPS      (R14), Z30
+	VMOVUPS.Z    64(R14), K1, Z31
+	ADDQ         R8, R14
+	VBROADCASTSS (R9), Z26
 	VFMADD231PS  Z30, Z26, Z0
 	VFMADD231PS  Z31, Z26, Z1
-	VBROADCASTSS (BX)(CX*1), Z27
+	VBROADCASTSS (R9)(CX*1), Z27
 	VFMADD231PS  Z30, Z27, Z2
 	VFMADD231PS  Z31, Z27, Z3
-	VBROADCASTSS (BX)(CX*2), Z28
+	VBROADCASTSS (R9)(CX*2), Z28
 	VFMADD231PS  Z30, Z28, Z4
 	VFMADD231PS  Z31, Z28, Z5
-	VBROADCASTSS (SI), Z29
+	VBROADCASTSS (R10), Z29
 	VFMADD231PS  Z30, Z29, Z6
 	VFMADD231PS  Z31, Z29, Z7
-	VBROADCASTSS (SI)(CX*1), Z26
+	VBROADCASTSS (R10)(CX*1), Z26
 	VFMADD231PS  Z30, Z26, Z8
 	VFMADD231PS  Z31, Z26, Z9
-	VBROADCASTSS (SI)(CX*2), Z27
+	VBROADCASTSS (R10)(CX*2), Z27
 	VFMADD231PS  Z30, Z27, Z10
 	VFMADD231PS  Z31, Z27, Z11
-	VBROADCASTSS (DI), Z28
+	VBROADCASTSS (R11), Z28
 	VFMADD231PS  Z30, Z28, Z12
 	VFMADD231PS  Z31, Z28, Z13
-	VBROADCASTSS (DI)(CX*1), Z29
+	VBROADCASTSS (R11)(CX*1), Z29
 	VFMADD231PS  Z30, Z29, Z14
 	VFMADD231PS  Z31, Z29, Z15
-	VBROADCASTSS (DI)(CX*2), Z26
+	VBROADCASTSS (R11)(CX*2), Z26
 	VFMADD231PS  Z30, Z26, Z16
 	VFMADD231PS  Z31, Z26, Z17
-	VBROADCASTSS (R8), Z27
+	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z30, Z27, Z18
 	VFMADD231PS  Z31, Z27, Z19
-	VBROADCASTSS (R8)(CX*1), Z28
+	VBROADCASTSS (R12)(CX*1), Z28
 	VFMADD231PS  Z30, Z28, Z20
 	VFMADD231PS  Z31, Z28, Z21
-	VBROADCASTSS (R8)(CX*2), Z29
+	VBROADCASTSS (R12)(CX*2), Z29
 	VFMADD231PS  Z30, Z29, Z22
 	VFMADD231PS  Z31, Z29, Z23
-	VBROADCASTSS (R9), Z26
+	VBROADCASTSS (R13), Z26
 	VFMADD231PS  Z30, Z26, Z24
 	VFMADD231PS  Z31, Z26, Z25
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	ADDQ         DX, R9
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         DX
 	JNZ          k13x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         DX, R13
+	ADDQ         40(AX), R14
+	DECQ         BX
+	JNZ          middle13x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         DX, R13
+	ADDQ         64(AX), R14
+	DECQ         SI
+	JNZ          outer13x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store13x2masked
-	MOVQ         AX, DX
+	JZ           added13x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z10, Z10
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z11, Z11
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z12, Z12
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z13, Z13
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z14, Z14
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z15, Z15
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z16, Z16
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z17, Z17
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z18, Z18
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z19, Z19
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z20, Z20
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z21, Z21
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z22, Z22
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z23, Z23
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z24, Z24
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z25, Z25
+
+added13x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store13x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
+	VMAXPS Z10, Z30, Z10
+	VMAXPS Z11, Z30, Z11
+	VMAXPS Z12, Z30, Z12
+	VMAXPS Z13, Z30, Z13
+	VMAXPS Z14, Z30, Z14
+	VMAXPS Z15, Z30, Z15
+	VMAXPS Z16, Z30, Z16
+	VMAXPS Z17, Z30, Z17
+	VMAXPS Z18, Z30, Z18
+	VMAXPS Z19, Z30, Z19
+	VMAXPS Z20, Z30, Z20
+	VMAXPS Z21, Z30, Z21
+	VMAXPS Z22, Z30, Z22
+	VMAXPS Z23, Z30, Z23
+	VMAXPS Z24, Z30, Z24
+	VMAXPS Z25, Z30, Z25
 
 store13x2masked:
 	VMOVUPS Z0, (AX)
@@ -2588,22 +3547,23 @@ store13x2masked:
 	RET
 
 above28:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	LEAQ   (R8)(CX*2), R9
-	ADDQ   CX, R9
-	MOVQ   b+48(FP), R10
-	MOVQ   bRow+56(FP), R11
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	LEAQ   (R12)(CX*2), R13
+	ADDQ   CX, R13
+	MOVQ   b+32(FP), R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2619,77 +3579,121 @@ above28:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
+outer14x1masked:
+	MOVQ 24(AX), BX
+
+middle14x1masked:
+	MOVQ (AX), DX
+
 k14x1masked:
-	VMOVUPS.Z        (R10), K1, Z31
-	ADDQ             R11, R10
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(CX*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(CX*2), Z31, Z2
-	VFMADD231PS.BCST (SI), Z31, Z3
-	VFMADD231PS.BCST (SI)(CX*1), Z31, Z4
-	VFMADD231PS.BCST (SI)(CX*2), Z31, Z5
-	VFMADD231PS.BCST (DI), Z31, Z6
-	VFMADD231PS.BCST (DI)(CX*1), Z31, Z7
-	VFMADD231PS.BCST (DI)(CX*2), Z31, Z8
-	VFMADD231PS.BCST (R8), Z31, Z9
-	VFMADD231PS.BCST (R8)(CX*1), Z31, Z10
-	VFMADD231PS.BCST (R8)(CX*2), Z31, Z11
-	VFMADD231PS.BCST (R9), Z31, Z12
-	VFMADD231PS.BCST (R9)(CX*1), Z31, Z13
-	ADDQ             DX, BX
-	ADDQ             DX, SI
-	ADDQ             DX, DI
-	ADDQ             DX, R8
-	ADDQ             DX, R9
-	DECQ             AX
+	VMOVUPS.Z        (R14), K1, Z31
+	ADDQ             R8, R14
+	VFMADD231PS.BCST (R9), Z31, Z0
+	VFMADD231PS.BCST (R9)(CX*1), Z31, Z1
+	VFMADD231PS.BCST (R9)(CX*2), Z31, Z2
+	VFMADD231PS.BCST (R10), Z31, Z3
+	VFMADD231PS.BCST (R10)(CX*1), Z31, Z4
+	VFMADD231PS.BCST (R10)(CX*2), Z31, Z5
+	VFMADD231PS.BCST (R11), Z31, Z6
+	VFMADD231PS.BCST (R11)(CX*1), Z31, Z7
+	VFMADD231PS.BCST (R11)(CX*2), Z31, Z8
+	VFMADD231PS.BCST (R12), Z31, Z9
+	VFMADD231PS.BCST (R12)(CX*1), Z31, Z10
+	VFMADD231PS.BCST (R12)(CX*2), Z31, Z11
+	VFMADD231PS.BCST (R13), Z31, Z12
+	VFMADD231PS.BCST (R13)(CX*1), Z31, Z13
+	ADDQ             DI, R9
+	ADDQ             DI, R10
+	ADDQ             DI, R11
+	ADDQ             DI, R12
+	ADDQ             DI, R13
+	DECQ             DX
 	JNZ              k14x1masked
-	MOVQ             dst+64(FP), AX
-	MOVQ             dstRow+72(FP), CX
-	MOVQ             acc+88(FP), DX
+	MOVQ             32(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             DX, R13
+	ADDQ             40(AX), R14
+	DECQ             BX
+	JNZ              middle14x1masked
+	MOVQ             56(AX), DX
+	ADDQ             DX, R9
+	ADDQ             DX, R10
+	ADDQ             DX, R11
+	ADDQ             DX, R12
+	ADDQ             DX, R13
+	ADDQ             64(AX), R14
+	DECQ             SI
+	JNZ              outer14x1masked
+	MOVQ             dst+48(FP), AX
+	MOVQ             dstRow+56(FP), CX
+	MOVQ             add+72(FP), DX
+	MOVQ             addRow+80(FP), BX
 	TESTQ            DX, DX
-	JZ               store14x1masked
-	MOVQ             AX, DX
+	JZ               added14x1masked
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z0, Z0
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z1, Z1
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z2, Z2
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z3, Z3
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z4, Z4
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z5, Z5
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z6, Z6
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z7, Z7
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z8, Z8
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z9, Z9
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z10, Z10
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z11, Z11
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z12, Z12
-	ADDQ             CX, DX
+	ADDQ             BX, DX
 	VMOVUPS.Z        (DX), K1, Z31
 	VADDPS           Z31, Z13, Z13
+
+added14x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store14x1masked
+	VPXORD Z31, Z31, Z31
+	VMAXPS Z0, Z31, Z0
+	VMAXPS Z1, Z31, Z1
+	VMAXPS Z2, Z31, Z2
+	VMAXPS Z3, Z31, Z3
+	VMAXPS Z4, Z31, Z4
+	VMAXPS Z5, Z31, Z5
+	VMAXPS Z6, Z31, Z6
+	VMAXPS Z7, Z31, Z7
+	VMAXPS Z8, Z31, Z8
+	VMAXPS Z9, Z31, Z9
+	VMAXPS Z10, Z31, Z10
+	VMAXPS Z11, Z31, Z11
+	VMAXPS Z12, Z31, Z12
+	VMAXPS Z13, Z31, Z13
 
 store14x1masked:
 	VMOVUPS Z0, K1, (AX)
@@ -2723,22 +3727,23 @@ store14x1masked:
 	RET
 
 above29:
-	MOVQ   mask+80(FP), AX
+	MOVQ   mask+64(FP), AX
 	KMOVW  AX, K1
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	LEAQ   (SI)(CX*2), DI
-	ADDQ   CX, DI
-	LEAQ   (DI)(CX*2), R8
-	ADDQ   CX, R8
-	LEAQ   (R8)(CX*2), R9
-	ADDQ   CX, R9
-	MOVQ   b+48(FP), R10
-	MOVQ   bRow+56(FP), R11
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	LEAQ   (R10)(CX*2), R11
+	ADDQ   CX, R11
+	LEAQ   (R11)(CX*2), R12
+	ADDQ   CX, R12
+	LEAQ   (R12)(CX*2), R13
+	ADDQ   CX, R13
+	MOVQ   b+32(FP), R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2768,120 +3773,178 @@ above29:
 	VPXORD Z26, Z26, Z26
 	VPXORD Z27, Z27, Z27
 
+outer14x2masked:
+	MOVQ 24(AX), BX
+
+middle14x2masked:
+	MOVQ (AX), DX
+
 k14x2masked:
-	VMOVUPS      (R10), Z30
-	VMOVUPS.Z    64(R10), K1, Z31
-	ADDQ         R11, R10
-	VBROADCASTSS (BX), Z28
+	VMOVUPS      (R14), Z30
+	VMOVUPS.Z    64(R14), K1, Z31
+	ADDQ         R8, R14
+	VBROADCASTSS (R9), Z28
 	VFMADD231PS  Z30, Z28, Z0
 	VFMADD231PS  Z31, Z28, Z1
-	VBROADCASTSS (BX)(CX*1), Z29
+	VBROADCASTSS (R9)(CX*1), Z29
 	VFMADD231PS  Z30, Z29, Z2
 	VFMADD231PS  Z31, Z29, Z3
-	VBROADCASTSS (BX)(CX*2), Z28
+	VBROADCASTSS (R9)(CX*2), Z28
 	VFMADD231PS  Z30, Z28, Z4
 	VFMADD231PS  Z31, Z28, Z5
-	VBROADCASTSS (SI), Z29
+	VBROADCASTSS (R10), Z29
 	VFMADD231PS  Z30, Z29, Z6
 	VFMADD231PS  Z31, Z29, Z7
-	VBROADCASTSS (SI)(CX*1), Z28
+	VBROADCASTSS (R10)(CX*1), Z28
 	VFMADD231PS  Z30, Z28, Z8
 	VFMADD231PS  Z31, Z28, Z9
-	VBROADCASTSS (SI)(CX*2), Z29
+	VBROADCASTSS (R10)(CX*2), Z29
 	VFMADD231PS  Z30, Z29, Z10
 	VFMADD231PS  Z31, Z29, Z11
-	VBROADCASTSS (DI), Z28
+	VBROADCASTSS (R11), Z28
 	VFMADD231PS  Z30, Z28, Z12
 	VFMADD231PS  Z31, Z28, Z13
-	VBROADCASTSS (DI)(CX*1), Z29
+	VBROADCASTSS (R11)(CX*1), Z29
 	VFMADD231PS  Z30, Z29, Z14
 	VFMADD231PS  Z31, Z29, Z15
-	VBROADCASTSS (DI)(CX*2), Z28
+	VBROADCASTSS (R11)(CX*2), Z28
 	VFMADD231PS  Z30, Z28, Z16
 	VFMADD231PS  Z31, Z28, Z17
-	VBROADCASTSS (R8), Z29
+	VBROADCASTSS (R12), Z29
 	VFMADD231PS  Z30, Z29, Z18
 	VFMADD231PS  Z31, Z29, Z19
-	VBROADCASTSS (R8)(CX*1), Z28
+	VBROADCASTSS (R12)(CX*1), Z28
 	VFMADD231PS  Z30, Z28, Z20
 	VFMADD231PS  Z31, Z28, Z21
-	VBROADCASTSS (R8)(CX*2), Z29
+	VBROADCASTSS (R12)(CX*2), Z29
 	VFMADD231PS  Z30, Z29, Z22
 	VFMADD231PS  Z31, Z29, Z23
-	VBROADCASTSS (R9), Z28
+	VBROADCASTSS (R13), Z28
 	VFMADD231PS  Z30, Z28, Z24
 	VFMADD231PS  Z31, Z28, Z25
-	VBROADCASTSS (R9)(CX*1), Z29
+	VBROADCASTSS (R13)(CX*1), Z29
 	VFMADD231PS  Z30, Z29, Z26
 	VFMADD231PS  Z31, Z29, Z27
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	ADDQ         DX, DI
-	ADDQ         DX, R8
-	ADDQ         DX, R9
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	ADDQ         DI, R11
+	ADDQ         DI, R12
+	ADDQ         DI, R13
+	DECQ         DX
 	JNZ          k14x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         DX, R13
+	ADDQ         40(AX), R14
+	DECQ         BX
+	JNZ          middle14x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         DX, R11
+	ADDQ         DX, R12
+	ADDQ         DX, R13
+	ADDQ         64(AX), R14
+	DECQ         SI
+	JNZ          outer14x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store14x2masked
-	MOVQ         AX, DX
+	JZ           added14x2masked
 	VADDPS       (DX), Z0, Z0
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z1, Z1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z2, Z2
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z3, Z3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z4, Z4
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z5, Z5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z6, Z6
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z7, Z7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z8, Z8
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z9, Z9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z10, Z10
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z11, Z11
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z12, Z12
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z13, Z13
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z14, Z14
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z15, Z15
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z16, Z16
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z17, Z17
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z18, Z18
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z19, Z19
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z20, Z20
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z21, Z21
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z22, Z22
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z23, Z23
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z24, Z24
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z25, Z25
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Z26, Z26
 	VMOVUPS.Z    64(DX), K1, Z31
 	VADDPS       Z31, Z27, Z27
+
+added14x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store14x2masked
+	VPXORD Z30, Z30, Z30
+	VMAXPS Z0, Z30, Z0
+	VMAXPS Z1, Z30, Z1
+	VMAXPS Z2, Z30, Z2
+	VMAXPS Z3, Z30, Z3
+	VMAXPS Z4, Z30, Z4
+	VMAXPS Z5, Z30, Z5
+	VMAXPS Z6, Z30, Z6
+	VMAXPS Z7, Z30, Z7
+	VMAXPS Z8, Z30, Z8
+	VMAXPS Z9, Z30, Z9
+	VMAXPS Z10, Z30, Z10
+	VMAXPS Z11, Z30, Z11
+	VMAXPS Z12, Z30, Z12
+	VMAXPS Z13, Z30, Z13
+	VMAXPS Z14, Z30, Z14
+	VMAXPS Z15, Z30, Z15
+	VMAXPS Z16, Z30, Z16
+	VMAXPS Z17, Z30, Z17
+	VMAXPS Z18, Z30, Z18
+	VMAXPS Z19, Z30, Z19
+	VMAXPS Z20, Z30, Z20
+	VMAXPS Z21, Z30, Z21
+	VMAXPS Z22, Z30, Z22
+	VMAXPS Z23, Z30, Z23
+	VMAXPS Z24, Z30, Z24
+	VMAXPS Z25, Z30, Z25
+	VMAXPS Z26, Z30, Z26
+	VMAXPS Z27, Z30, Z27
 
 store14x2masked:
 	VMOVUPS Z0, (AX)
@@ -2928,7 +3991,7 @@ store14x2masked:
 	VZEROUPPER
 	RET
 
-// func gemmTileAVX2(rows int, vectors int, k int, a *float32, aRow int, aCol int, b *float32, bRow int, dst *float32, dstRow int, mask *int32, acc uint64)
+// func gemmTileAVX2(rows int, vectors int, a *float32, aRow int, b *float32, sum *[9]int, dst *float32, dstRow int, mask *int32, add *float32, addRow int, relu uint64)
 // Requires: AVX, FMA3
 TEXT ·gemmTileAVX2(SB), NOSPLIT, $0-96
 	MOVQ    rows+0(FP), AX
@@ -2942,35 +4005,59 @@ TEXT ·gemmTileAVX2(SB), NOSPLIT, $0-96
 	JGT     above4
 	CMPQ    AX, $0x03
 	JGT     above3
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full3
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y14
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), CX
-	MOVQ    a+24(FP), DX
-	MOVQ    b+48(FP), BX
-	MOVQ    bRow+56(FP), SI
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), BX
+	MOVQ    8(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    a+16(FP), R8
+	MOVQ    b+32(FP), R9
 	VXORPS  Y0, Y0, Y0
 
+outer1x1masked:
+	MOVQ 24(AX), DX
+
+middle1x1masked:
+	MOVQ (AX), CX
+
 k1x1masked:
-	VMASKMOVPS   (BX), Y14, Y15
-	ADDQ         SI, BX
-	VBROADCASTSS (DX), Y1
+	VMASKMOVPS   (R9), Y14, Y15
+	ADDQ         DI, R9
+	VBROADCASTSS (R8), Y1
 	VFMADD231PS  Y15, Y1, Y0
-	ADDQ         CX, DX
-	DECQ         AX
+	ADDQ         SI, R8
+	DECQ         CX
 	JNZ          k1x1masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), CX
+	MOVQ         32(AX), CX
+	ADDQ         CX, R8
+	ADDQ         40(AX), R9
+	DECQ         DX
+	JNZ          middle1x1masked
+	MOVQ         56(AX), CX
+	ADDQ         CX, R8
+	ADDQ         64(AX), R9
+	DECQ         BX
+	JNZ          outer1x1masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), CX
+	MOVQ         addRow+80(FP), DX
 	TESTQ        CX, CX
-	JZ           store1x1masked
-	MOVQ         AX, CX
+	JZ           added1x1masked
 	VMASKMOVPS   (CX), Y14, Y15
 	VADDPS       Y15, Y0, Y0
+
+added1x1masked:
+	MOVQ   relu+88(FP), CX
+	TESTQ  CX, CX
+	JZ     store1x1masked
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
 
 store1x1masked:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -2978,29 +4065,53 @@ store1x1masked:
 	RET
 
 full3:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), CX
-	MOVQ   a+24(FP), DX
-	MOVQ   b+48(FP), BX
-	MOVQ   bRow+56(FP), SI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   a+16(FP), R8
+	MOVQ   b+32(FP), R9
 	VXORPS Y0, Y0, Y0
 
+outer1x1:
+	MOVQ 24(AX), DX
+
+middle1x1:
+	MOVQ (AX), CX
+
 k1x1:
-	VMOVUPS      (BX), Y15
-	ADDQ         SI, BX
-	VBROADCASTSS (DX), Y1
+	VMOVUPS      (R9), Y15
+	ADDQ         DI, R9
+	VBROADCASTSS (R8), Y1
 	VFMADD231PS  Y15, Y1, Y0
-	ADDQ         CX, DX
-	DECQ         AX
+	ADDQ         SI, R8
+	DECQ         CX
 	JNZ          k1x1
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), CX
+	MOVQ         32(AX), CX
+	ADDQ         CX, R8
+	ADDQ         40(AX), R9
+	DECQ         DX
+	JNZ          middle1x1
+	MOVQ         56(AX), CX
+	ADDQ         CX, R8
+	ADDQ         64(AX), R9
+	DECQ         BX
+	JNZ          outer1x1
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), CX
+	MOVQ         addRow+80(FP), DX
 	TESTQ        CX, CX
-	JZ           store1x1
-	MOVQ         AX, CX
+	JZ           added1x1
 	VADDPS       (CX), Y0, Y0
+
+added1x1:
+	MOVQ   relu+88(FP), CX
+	TESTQ  CX, CX
+	JZ     store1x1
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
 
 store1x1:
 	VMOVUPS Y0, (AX)
@@ -3008,39 +4119,64 @@ store1x1:
 	RET
 
 above3:
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full4
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y13
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), CX
-	MOVQ    a+24(FP), DX
-	MOVQ    b+48(FP), BX
-	MOVQ    bRow+56(FP), SI
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), BX
+	MOVQ    8(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    a+16(FP), R8
+	MOVQ    b+32(FP), R9
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 
+outer1x2masked:
+	MOVQ 24(AX), DX
+
+middle1x2masked:
+	MOVQ (AX), CX
+
 k1x2masked:
-	VMOVUPS      (BX), Y14
-	VMASKMOVPS   32(BX), Y13, Y15
-	ADDQ         SI, BX
-	VBROADCASTSS (DX), Y2
+	VMOVUPS      (R9), Y14
+	VMASKMOVPS   32(R9), Y13, Y15
+	ADDQ         DI, R9
+	VBROADCASTSS (R8), Y2
 	VFMADD231PS  Y14, Y2, Y0
 	VFMADD231PS  Y15, Y2, Y1
-	ADDQ         CX, DX
-	DECQ         AX
+	ADDQ         SI, R8
+	DECQ         CX
 	JNZ          k1x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), CX
+	MOVQ         32(AX), CX
+	ADDQ         CX, R8
+	ADDQ         40(AX), R9
+	DECQ         DX
+	JNZ          middle1x2masked
+	MOVQ         56(AX), CX
+	ADDQ         CX, R8
+	ADDQ         64(AX), R9
+	DECQ         BX
+	JNZ          outer1x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), CX
+	MOVQ         addRow+80(FP), DX
 	TESTQ        CX, CX
-	JZ           store1x2masked
-	MOVQ         AX, CX
+	JZ           added1x2masked
 	VADDPS       (CX), Y0, Y0
 	VMASKMOVPS   32(CX), Y13, Y15
 	VADDPS       Y15, Y1, Y1
+
+added1x2masked:
+	MOVQ   relu+88(FP), CX
+	TESTQ  CX, CX
+	JZ     store1x2masked
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
 
 store1x2masked:
 	VMOVUPS    Y0, (AX)
@@ -3049,33 +4185,58 @@ store1x2masked:
 	RET
 
 full4:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), CX
-	MOVQ   a+24(FP), DX
-	MOVQ   b+48(FP), BX
-	MOVQ   bRow+56(FP), SI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), BX
+	MOVQ   8(AX), SI
+	MOVQ   16(AX), DI
+	MOVQ   a+16(FP), R8
+	MOVQ   b+32(FP), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
+outer1x2:
+	MOVQ 24(AX), DX
+
+middle1x2:
+	MOVQ (AX), CX
+
 k1x2:
-	VMOVUPS      (BX), Y14
-	VMOVUPS      32(BX), Y15
-	ADDQ         SI, BX
-	VBROADCASTSS (DX), Y2
+	VMOVUPS      (R9), Y14
+	VMOVUPS      32(R9), Y15
+	ADDQ         DI, R9
+	VBROADCASTSS (R8), Y2
 	VFMADD231PS  Y14, Y2, Y0
 	VFMADD231PS  Y15, Y2, Y1
-	ADDQ         CX, DX
-	DECQ         AX
+	ADDQ         SI, R8
+	DECQ         CX
 	JNZ          k1x2
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), CX
+	MOVQ         32(AX), CX
+	ADDQ         CX, R8
+	ADDQ         40(AX), R9
+	DECQ         DX
+	JNZ          middle1x2
+	MOVQ         56(AX), CX
+	ADDQ         CX, R8
+	ADDQ         64(AX), R9
+	DECQ         BX
+	JNZ          outer1x2
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), CX
+	MOVQ         addRow+80(FP), DX
 	TESTQ        CX, CX
-	JZ           store1x2
-	MOVQ         AX, CX
+	JZ           added1x2
 	VADDPS       (CX), Y0, Y0
 	VADDPS       32(CX), Y1, Y1
+
+added1x2:
+	MOVQ   relu+88(FP), CX
+	TESTQ  CX, CX
+	JZ     store1x2
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
 
 store1x2:
 	VMOVUPS Y0, (AX)
@@ -3084,41 +4245,66 @@ store1x2:
 	RET
 
 above4:
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full5
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y14
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	MOVQ    b+48(FP), SI
-	MOVQ    bRow+56(FP), DI
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	MOVQ    b+32(FP), R10
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 
+outer2x1masked:
+	MOVQ 24(AX), BX
+
+middle2x1masked:
+	MOVQ (AX), DX
+
 k2x1masked:
-	VMASKMOVPS   (SI), Y14, Y15
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Y2
+	VMASKMOVPS   (R10), Y14, Y15
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Y2
 	VFMADD231PS  Y15, Y2, Y0
-	VBROADCASTSS (BX)(CX*1), Y3
+	VBROADCASTSS (R9)(CX*1), Y3
 	VFMADD231PS  Y15, Y3, Y1
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k2x1masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle2x1masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer2x1masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store2x1masked
-	MOVQ         AX, DX
+	JZ           added2x1masked
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y1, Y1
+
+added2x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store2x1masked
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
 
 store2x1masked:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -3128,34 +4314,59 @@ store2x1masked:
 	RET
 
 full5:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	MOVQ   b+48(FP), SI
-	MOVQ   bRow+56(FP), DI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   b+32(FP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
+outer2x1:
+	MOVQ 24(AX), BX
+
+middle2x1:
+	MOVQ (AX), DX
+
 k2x1:
-	VMOVUPS      (SI), Y15
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Y2
+	VMOVUPS      (R10), Y15
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Y2
 	VFMADD231PS  Y15, Y2, Y0
-	VBROADCASTSS (BX)(CX*1), Y3
+	VBROADCASTSS (R9)(CX*1), Y3
 	VFMADD231PS  Y15, Y3, Y1
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k2x1
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle2x1
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer2x1
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store2x1
-	MOVQ         AX, DX
+	JZ           added2x1
 	VADDPS       (DX), Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y1, Y1
+
+added2x1:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store2x1
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
 
 store2x1:
 	VMOVUPS Y0, (AX)
@@ -3169,48 +4380,75 @@ above5:
 	JGT     above7
 	CMPQ    AX, $0x06
 	JGT     above6
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full6
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y13
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	MOVQ    b+48(FP), SI
-	MOVQ    bRow+56(FP), DI
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	MOVQ    b+32(FP), R10
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 
+outer2x2masked:
+	MOVQ 24(AX), BX
+
+middle2x2masked:
+	MOVQ (AX), DX
+
 k2x2masked:
-	VMOVUPS      (SI), Y14
-	VMASKMOVPS   32(SI), Y13, Y15
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Y4
+	VMOVUPS      (R10), Y14
+	VMASKMOVPS   32(R10), Y13, Y15
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y14, Y4, Y0
 	VFMADD231PS  Y15, Y4, Y1
-	VBROADCASTSS (BX)(CX*1), Y5
+	VBROADCASTSS (R9)(CX*1), Y5
 	VFMADD231PS  Y14, Y5, Y2
 	VFMADD231PS  Y15, Y5, Y3
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k2x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle2x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer2x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store2x2masked
-	MOVQ         AX, DX
+	JZ           added2x2masked
 	VADDPS       (DX), Y0, Y0
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y3, Y3
+
+added2x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store2x2masked
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
 
 store2x2masked:
 	VMOVUPS    Y0, (AX)
@@ -3222,41 +4460,68 @@ store2x2masked:
 	RET
 
 full6:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	MOVQ   b+48(FP), SI
-	MOVQ   bRow+56(FP), DI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   b+32(FP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
+outer2x2:
+	MOVQ 24(AX), BX
+
+middle2x2:
+	MOVQ (AX), DX
+
 k2x2:
-	VMOVUPS      (SI), Y14
-	VMOVUPS      32(SI), Y15
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Y4
+	VMOVUPS      (R10), Y14
+	VMOVUPS      32(R10), Y15
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y14, Y4, Y0
 	VFMADD231PS  Y15, Y4, Y1
-	VBROADCASTSS (BX)(CX*1), Y5
+	VBROADCASTSS (R9)(CX*1), Y5
 	VFMADD231PS  Y14, Y5, Y2
 	VFMADD231PS  Y15, Y5, Y3
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k2x2
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle2x2
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer2x2
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store2x2
-	MOVQ         AX, DX
+	JZ           added2x2
 	VADDPS       (DX), Y0, Y0
 	VADDPS       32(DX), Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VADDPS       32(DX), Y3, Y3
+
+added2x2:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store2x2
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
 
 store2x2:
 	VMOVUPS Y0, (AX)
@@ -3268,47 +4533,73 @@ store2x2:
 	RET
 
 above6:
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full7
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y14
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	MOVQ    b+48(FP), SI
-	MOVQ    bRow+56(FP), DI
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	MOVQ    b+32(FP), R10
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 
+outer3x1masked:
+	MOVQ 24(AX), BX
+
+middle3x1masked:
+	MOVQ (AX), DX
+
 k3x1masked:
-	VMASKMOVPS   (SI), Y14, Y15
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Y3
+	VMASKMOVPS   (R10), Y14, Y15
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y15, Y3, Y0
-	VBROADCASTSS (BX)(CX*1), Y4
+	VBROADCASTSS (R9)(CX*1), Y4
 	VFMADD231PS  Y15, Y4, Y1
-	VBROADCASTSS (BX)(CX*2), Y5
+	VBROADCASTSS (R9)(CX*2), Y5
 	VFMADD231PS  Y15, Y5, Y2
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k3x1masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle3x1masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer3x1masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store3x1masked
-	MOVQ         AX, DX
+	JZ           added3x1masked
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y2, Y2
+
+added3x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store3x1masked
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
+	VMAXPS Y2, Y15, Y2
 
 store3x1masked:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -3320,39 +4611,65 @@ store3x1masked:
 	RET
 
 full7:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	MOVQ   b+48(FP), SI
-	MOVQ   bRow+56(FP), DI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   b+32(FP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
+outer3x1:
+	MOVQ 24(AX), BX
+
+middle3x1:
+	MOVQ (AX), DX
+
 k3x1:
-	VMOVUPS      (SI), Y15
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Y3
+	VMOVUPS      (R10), Y15
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y15, Y3, Y0
-	VBROADCASTSS (BX)(CX*1), Y4
+	VBROADCASTSS (R9)(CX*1), Y4
 	VFMADD231PS  Y15, Y4, Y1
-	VBROADCASTSS (BX)(CX*2), Y5
+	VBROADCASTSS (R9)(CX*2), Y5
 	VFMADD231PS  Y15, Y5, Y2
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k3x1
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle3x1
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer3x1
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store3x1
-	MOVQ         AX, DX
+	JZ           added3x1
 	VADDPS       (DX), Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
+
+added3x1:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store3x1
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
+	VMAXPS Y2, Y15, Y2
 
 store3x1:
 	VMOVUPS Y0, (AX)
@@ -3364,17 +4681,18 @@ store3x1:
 	RET
 
 above7:
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full8
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y13
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	MOVQ    b+48(FP), SI
-	MOVQ    bRow+56(FP), DI
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	MOVQ    b+32(FP), R10
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -3382,39 +4700,67 @@ above7:
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 
+outer3x2masked:
+	MOVQ 24(AX), BX
+
+middle3x2masked:
+	MOVQ (AX), DX
+
 k3x2masked:
-	VMOVUPS      (SI), Y14
-	VMASKMOVPS   32(SI), Y13, Y15
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Y6
+	VMOVUPS      (R10), Y14
+	VMASKMOVPS   32(R10), Y13, Y15
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Y6
 	VFMADD231PS  Y14, Y6, Y0
 	VFMADD231PS  Y15, Y6, Y1
-	VBROADCASTSS (BX)(CX*1), Y7
+	VBROADCASTSS (R9)(CX*1), Y7
 	VFMADD231PS  Y14, Y7, Y2
 	VFMADD231PS  Y15, Y7, Y3
-	VBROADCASTSS (BX)(CX*2), Y8
+	VBROADCASTSS (R9)(CX*2), Y8
 	VFMADD231PS  Y14, Y8, Y4
 	VFMADD231PS  Y15, Y8, Y5
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k3x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle3x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer3x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store3x2masked
-	MOVQ         AX, DX
+	JZ           added3x2masked
 	VADDPS       (DX), Y0, Y0
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y5, Y5
+
+added3x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store3x2masked
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
+	VMAXPS Y4, Y14, Y4
+	VMAXPS Y5, Y14, Y5
 
 store3x2masked:
 	VMOVUPS    Y0, (AX)
@@ -3429,12 +4775,13 @@ store3x2masked:
 	RET
 
 full8:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	MOVQ   b+48(FP), SI
-	MOVQ   bRow+56(FP), DI
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	MOVQ   b+32(FP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3442,36 +4789,64 @@ full8:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
+outer3x2:
+	MOVQ 24(AX), BX
+
+middle3x2:
+	MOVQ (AX), DX
+
 k3x2:
-	VMOVUPS      (SI), Y14
-	VMOVUPS      32(SI), Y15
-	ADDQ         DI, SI
-	VBROADCASTSS (BX), Y6
+	VMOVUPS      (R10), Y14
+	VMOVUPS      32(R10), Y15
+	ADDQ         R8, R10
+	VBROADCASTSS (R9), Y6
 	VFMADD231PS  Y14, Y6, Y0
 	VFMADD231PS  Y15, Y6, Y1
-	VBROADCASTSS (BX)(CX*1), Y7
+	VBROADCASTSS (R9)(CX*1), Y7
 	VFMADD231PS  Y14, Y7, Y2
 	VFMADD231PS  Y15, Y7, Y3
-	VBROADCASTSS (BX)(CX*2), Y8
+	VBROADCASTSS (R9)(CX*2), Y8
 	VFMADD231PS  Y14, Y8, Y4
 	VFMADD231PS  Y15, Y8, Y5
-	ADDQ         DX, BX
-	DECQ         AX
+	ADDQ         DI, R9
+	DECQ         DX
 	JNZ          k3x2
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         40(AX), R10
+	DECQ         BX
+	JNZ          middle3x2
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         64(AX), R10
+	DECQ         SI
+	JNZ          outer3x2
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store3x2
-	MOVQ         AX, DX
+	JZ           added3x2
 	VADDPS       (DX), Y0, Y0
 	VADDPS       32(DX), Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VADDPS       32(DX), Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
 	VADDPS       32(DX), Y5, Y5
+
+added3x2:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store3x2
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
+	VMAXPS Y4, Y14, Y4
+	VMAXPS Y5, Y14, Y5
 
 store3x2:
 	VMOVUPS Y0, (AX)
@@ -3492,56 +4867,85 @@ above8:
 	JGT     above10
 	CMPQ    AX, $0x09
 	JGT     above9
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full9
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y14
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	MOVQ    b+48(FP), DI
-	MOVQ    bRow+56(FP), R8
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	LEAQ    (R9)(CX*2), R10
+	ADDQ    CX, R10
+	MOVQ    b+32(FP), R11
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 
+outer4x1masked:
+	MOVQ 24(AX), BX
+
+middle4x1masked:
+	MOVQ (AX), DX
+
 k4x1masked:
-	VMASKMOVPS   (DI), Y14, Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y4
+	VMASKMOVPS   (R11), Y14, Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y15, Y4, Y0
-	VBROADCASTSS (BX)(CX*1), Y5
+	VBROADCASTSS (R9)(CX*1), Y5
 	VFMADD231PS  Y15, Y5, Y1
-	VBROADCASTSS (BX)(CX*2), Y6
+	VBROADCASTSS (R9)(CX*2), Y6
 	VFMADD231PS  Y15, Y6, Y2
-	VBROADCASTSS (SI), Y7
+	VBROADCASTSS (R10), Y7
 	VFMADD231PS  Y15, Y7, Y3
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k4x1masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle4x1masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer4x1masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store4x1masked
-	MOVQ         AX, DX
+	JZ           added4x1masked
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y2, Y2
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y3, Y3
+
+added4x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store4x1masked
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
+	VMAXPS Y2, Y15, Y2
+	VMAXPS Y3, Y15, Y3
 
 store4x1masked:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -3555,47 +4959,76 @@ store4x1masked:
 	RET
 
 full9:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
+outer4x1:
+	MOVQ 24(AX), BX
+
+middle4x1:
+	MOVQ (AX), DX
+
 k4x1:
-	VMOVUPS      (DI), Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y4
+	VMOVUPS      (R11), Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y4
 	VFMADD231PS  Y15, Y4, Y0
-	VBROADCASTSS (BX)(CX*1), Y5
+	VBROADCASTSS (R9)(CX*1), Y5
 	VFMADD231PS  Y15, Y5, Y1
-	VBROADCASTSS (BX)(CX*2), Y6
+	VBROADCASTSS (R9)(CX*2), Y6
 	VFMADD231PS  Y15, Y6, Y2
-	VBROADCASTSS (SI), Y7
+	VBROADCASTSS (R10), Y7
 	VFMADD231PS  Y15, Y7, Y3
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k4x1
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle4x1
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer4x1
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store4x1
-	MOVQ         AX, DX
+	JZ           added4x1
 	VADDPS       (DX), Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y3, Y3
+
+added4x1:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store4x1
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
+	VMAXPS Y2, Y15, Y2
+	VMAXPS Y3, Y15, Y3
 
 store4x1:
 	VMOVUPS Y0, (AX)
@@ -3609,19 +5042,20 @@ store4x1:
 	RET
 
 above9:
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full10
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y13
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	MOVQ    b+48(FP), DI
-	MOVQ    bRow+56(FP), R8
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	LEAQ    (R9)(CX*2), R10
+	ADDQ    CX, R10
+	MOVQ    b+32(FP), R11
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -3631,47 +5065,79 @@ above9:
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
 
+outer4x2masked:
+	MOVQ 24(AX), BX
+
+middle4x2masked:
+	MOVQ (AX), DX
+
 k4x2masked:
-	VMOVUPS      (DI), Y14
-	VMASKMOVPS   32(DI), Y13, Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y8
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   32(R11), Y13, Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y8
 	VFMADD231PS  Y14, Y8, Y0
 	VFMADD231PS  Y15, Y8, Y1
-	VBROADCASTSS (BX)(CX*1), Y9
+	VBROADCASTSS (R9)(CX*1), Y9
 	VFMADD231PS  Y14, Y9, Y2
 	VFMADD231PS  Y15, Y9, Y3
-	VBROADCASTSS (BX)(CX*2), Y10
+	VBROADCASTSS (R9)(CX*2), Y10
 	VFMADD231PS  Y14, Y10, Y4
 	VFMADD231PS  Y15, Y10, Y5
-	VBROADCASTSS (SI), Y11
+	VBROADCASTSS (R10), Y11
 	VFMADD231PS  Y14, Y11, Y6
 	VFMADD231PS  Y15, Y11, Y7
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k4x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle4x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer4x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store4x2masked
-	MOVQ         AX, DX
+	JZ           added4x2masked
 	VADDPS       (DX), Y0, Y0
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y5, Y5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y6, Y6
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y7, Y7
+
+added4x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store4x2masked
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
+	VMAXPS Y4, Y14, Y4
+	VMAXPS Y5, Y14, Y5
+	VMAXPS Y6, Y14, Y6
+	VMAXPS Y7, Y14, Y7
 
 store4x2masked:
 	VMOVUPS    Y0, (AX)
@@ -3689,14 +5155,15 @@ store4x2masked:
 	RET
 
 full10:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3706,43 +5173,75 @@ full10:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
+outer4x2:
+	MOVQ 24(AX), BX
+
+middle4x2:
+	MOVQ (AX), DX
+
 k4x2:
-	VMOVUPS      (DI), Y14
-	VMOVUPS      32(DI), Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y8
+	VMOVUPS      (R11), Y14
+	VMOVUPS      32(R11), Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y8
 	VFMADD231PS  Y14, Y8, Y0
 	VFMADD231PS  Y15, Y8, Y1
-	VBROADCASTSS (BX)(CX*1), Y9
+	VBROADCASTSS (R9)(CX*1), Y9
 	VFMADD231PS  Y14, Y9, Y2
 	VFMADD231PS  Y15, Y9, Y3
-	VBROADCASTSS (BX)(CX*2), Y10
+	VBROADCASTSS (R9)(CX*2), Y10
 	VFMADD231PS  Y14, Y10, Y4
 	VFMADD231PS  Y15, Y10, Y5
-	VBROADCASTSS (SI), Y11
+	VBROADCASTSS (R10), Y11
 	VFMADD231PS  Y14, Y11, Y6
 	VFMADD231PS  Y15, Y11, Y7
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k4x2
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle4x2
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer4x2
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store4x2
-	MOVQ         AX, DX
+	JZ           added4x2
 	VADDPS       (DX), Y0, Y0
 	VADDPS       32(DX), Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VADDPS       32(DX), Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
 	VADDPS       32(DX), Y5, Y5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y6, Y6
 	VADDPS       32(DX), Y7, Y7
+
+added4x2:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store4x2
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
+	VMAXPS Y4, Y14, Y4
+	VMAXPS Y5, Y14, Y5
+	VMAXPS Y6, Y14, Y6
+	VMAXPS Y7, Y14, Y7
 
 store4x2:
 	VMOVUPS Y0, (AX)
@@ -3760,62 +5259,92 @@ store4x2:
 	RET
 
 above10:
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full11
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y14
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	MOVQ    b+48(FP), DI
-	MOVQ    bRow+56(FP), R8
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	LEAQ    (R9)(CX*2), R10
+	ADDQ    CX, R10
+	MOVQ    b+32(FP), R11
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 
+outer5x1masked:
+	MOVQ 24(AX), BX
+
+middle5x1masked:
+	MOVQ (AX), DX
+
 k5x1masked:
-	VMASKMOVPS   (DI), Y14, Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y5
+	VMASKMOVPS   (R11), Y14, Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y5
 	VFMADD231PS  Y15, Y5, Y0
-	VBROADCASTSS (BX)(CX*1), Y6
+	VBROADCASTSS (R9)(CX*1), Y6
 	VFMADD231PS  Y15, Y6, Y1
-	VBROADCASTSS (BX)(CX*2), Y7
+	VBROADCASTSS (R9)(CX*2), Y7
 	VFMADD231PS  Y15, Y7, Y2
-	VBROADCASTSS (SI), Y8
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y15, Y8, Y3
-	VBROADCASTSS (SI)(CX*1), Y5
+	VBROADCASTSS (R10)(CX*1), Y5
 	VFMADD231PS  Y15, Y5, Y4
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k5x1masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle5x1masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer5x1masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store5x1masked
-	MOVQ         AX, DX
+	JZ           added5x1masked
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y2, Y2
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y4, Y4
+
+added5x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store5x1masked
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
+	VMAXPS Y2, Y15, Y2
+	VMAXPS Y3, Y15, Y3
+	VMAXPS Y4, Y15, Y4
 
 store5x1masked:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -3831,52 +5360,82 @@ store5x1masked:
 	RET
 
 full11:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
+outer5x1:
+	MOVQ 24(AX), BX
+
+middle5x1:
+	MOVQ (AX), DX
+
 k5x1:
-	VMOVUPS      (DI), Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y5
+	VMOVUPS      (R11), Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y5
 	VFMADD231PS  Y15, Y5, Y0
-	VBROADCASTSS (BX)(CX*1), Y6
+	VBROADCASTSS (R9)(CX*1), Y6
 	VFMADD231PS  Y15, Y6, Y1
-	VBROADCASTSS (BX)(CX*2), Y7
+	VBROADCASTSS (R9)(CX*2), Y7
 	VFMADD231PS  Y15, Y7, Y2
-	VBROADCASTSS (SI), Y8
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y15, Y8, Y3
-	VBROADCASTSS (SI)(CX*1), Y5
+	VBROADCASTSS (R10)(CX*1), Y5
 	VFMADD231PS  Y15, Y5, Y4
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k5x1
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle5x1
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer5x1
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store5x1
-	MOVQ         AX, DX
+	JZ           added5x1
 	VADDPS       (DX), Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
+
+added5x1:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store5x1
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
+	VMAXPS Y2, Y15, Y2
+	VMAXPS Y3, Y15, Y3
+	VMAXPS Y4, Y15, Y4
 
 store5x1:
 	VMOVUPS Y0, (AX)
@@ -3896,19 +5455,20 @@ above11:
 	JGT     above13
 	CMPQ    AX, $0x0c
 	JGT     above12
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full12
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y13
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	MOVQ    b+48(FP), DI
-	MOVQ    bRow+56(FP), R8
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	LEAQ    (R9)(CX*2), R10
+	ADDQ    CX, R10
+	MOVQ    b+32(FP), R11
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -3920,54 +5480,88 @@ above11:
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
 
+outer5x2masked:
+	MOVQ 24(AX), BX
+
+middle5x2masked:
+	MOVQ (AX), DX
+
 k5x2masked:
-	VMOVUPS      (DI), Y14
-	VMASKMOVPS   32(DI), Y13, Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y10
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   32(R11), Y13, Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y14, Y10, Y0
 	VFMADD231PS  Y15, Y10, Y1
-	VBROADCASTSS (BX)(CX*1), Y11
+	VBROADCASTSS (R9)(CX*1), Y11
 	VFMADD231PS  Y14, Y11, Y2
 	VFMADD231PS  Y15, Y11, Y3
-	VBROADCASTSS (BX)(CX*2), Y12
+	VBROADCASTSS (R9)(CX*2), Y12
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y15, Y12, Y5
-	VBROADCASTSS (SI), Y10
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y14, Y10, Y6
 	VFMADD231PS  Y15, Y10, Y7
-	VBROADCASTSS (SI)(CX*1), Y11
+	VBROADCASTSS (R10)(CX*1), Y11
 	VFMADD231PS  Y14, Y11, Y8
 	VFMADD231PS  Y15, Y11, Y9
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k5x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle5x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer5x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store5x2masked
-	MOVQ         AX, DX
+	JZ           added5x2masked
 	VADDPS       (DX), Y0, Y0
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y5, Y5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y6, Y6
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y7, Y7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y8, Y8
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y9, Y9
+
+added5x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store5x2masked
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
+	VMAXPS Y4, Y14, Y4
+	VMAXPS Y5, Y14, Y5
+	VMAXPS Y6, Y14, Y6
+	VMAXPS Y7, Y14, Y7
+	VMAXPS Y8, Y14, Y8
+	VMAXPS Y9, Y14, Y9
 
 store5x2masked:
 	VMOVUPS    Y0, (AX)
@@ -3988,14 +5582,15 @@ store5x2masked:
 	RET
 
 full12:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4007,49 +5602,83 @@ full12:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 
+outer5x2:
+	MOVQ 24(AX), BX
+
+middle5x2:
+	MOVQ (AX), DX
+
 k5x2:
-	VMOVUPS      (DI), Y14
-	VMOVUPS      32(DI), Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y10
+	VMOVUPS      (R11), Y14
+	VMOVUPS      32(R11), Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y14, Y10, Y0
 	VFMADD231PS  Y15, Y10, Y1
-	VBROADCASTSS (BX)(CX*1), Y11
+	VBROADCASTSS (R9)(CX*1), Y11
 	VFMADD231PS  Y14, Y11, Y2
 	VFMADD231PS  Y15, Y11, Y3
-	VBROADCASTSS (BX)(CX*2), Y12
+	VBROADCASTSS (R9)(CX*2), Y12
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y15, Y12, Y5
-	VBROADCASTSS (SI), Y13
+	VBROADCASTSS (R10), Y13
 	VFMADD231PS  Y14, Y13, Y6
 	VFMADD231PS  Y15, Y13, Y7
-	VBROADCASTSS (SI)(CX*1), Y10
+	VBROADCASTSS (R10)(CX*1), Y10
 	VFMADD231PS  Y14, Y10, Y8
 	VFMADD231PS  Y15, Y10, Y9
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k5x2
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle5x2
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer5x2
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store5x2
-	MOVQ         AX, DX
+	JZ           added5x2
 	VADDPS       (DX), Y0, Y0
 	VADDPS       32(DX), Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VADDPS       32(DX), Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
 	VADDPS       32(DX), Y5, Y5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y6, Y6
 	VADDPS       32(DX), Y7, Y7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y8, Y8
 	VADDPS       32(DX), Y9, Y9
+
+added5x2:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store5x2
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
+	VMAXPS Y4, Y14, Y4
+	VMAXPS Y5, Y14, Y5
+	VMAXPS Y6, Y14, Y6
+	VMAXPS Y7, Y14, Y7
+	VMAXPS Y8, Y14, Y8
+	VMAXPS Y9, Y14, Y9
 
 store5x2:
 	VMOVUPS Y0, (AX)
@@ -4070,19 +5699,20 @@ store5x2:
 	RET
 
 above12:
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full13
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y14
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	MOVQ    b+48(FP), DI
-	MOVQ    bRow+56(FP), R8
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	LEAQ    (R9)(CX*2), R10
+	ADDQ    CX, R10
+	MOVQ    b+32(FP), R11
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -4090,48 +5720,78 @@ above12:
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 
+outer6x1masked:
+	MOVQ 24(AX), BX
+
+middle6x1masked:
+	MOVQ (AX), DX
+
 k6x1masked:
-	VMASKMOVPS   (DI), Y14, Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y6
+	VMASKMOVPS   (R11), Y14, Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y6
 	VFMADD231PS  Y15, Y6, Y0
-	VBROADCASTSS (BX)(CX*1), Y7
+	VBROADCASTSS (R9)(CX*1), Y7
 	VFMADD231PS  Y15, Y7, Y1
-	VBROADCASTSS (BX)(CX*2), Y8
+	VBROADCASTSS (R9)(CX*2), Y8
 	VFMADD231PS  Y15, Y8, Y2
-	VBROADCASTSS (SI), Y9
+	VBROADCASTSS (R10), Y9
 	VFMADD231PS  Y15, Y9, Y3
-	VBROADCASTSS (SI)(CX*1), Y6
+	VBROADCASTSS (R10)(CX*1), Y6
 	VFMADD231PS  Y15, Y6, Y4
-	VBROADCASTSS (SI)(CX*2), Y7
+	VBROADCASTSS (R10)(CX*2), Y7
 	VFMADD231PS  Y15, Y7, Y5
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k6x1masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle6x1masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer6x1masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store6x1masked
-	MOVQ         AX, DX
+	JZ           added6x1masked
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y2, Y2
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y4, Y4
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VMASKMOVPS   (DX), Y14, Y15
 	VADDPS       Y15, Y5, Y5
+
+added6x1masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store6x1masked
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
+	VMAXPS Y2, Y15, Y2
+	VMAXPS Y3, Y15, Y3
+	VMAXPS Y4, Y15, Y4
+	VMAXPS Y5, Y15, Y5
 
 store6x1masked:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -4149,14 +5809,15 @@ store6x1masked:
 	RET
 
 full13:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4164,42 +5825,72 @@ full13:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
+outer6x1:
+	MOVQ 24(AX), BX
+
+middle6x1:
+	MOVQ (AX), DX
+
 k6x1:
-	VMOVUPS      (DI), Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y6
+	VMOVUPS      (R11), Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y6
 	VFMADD231PS  Y15, Y6, Y0
-	VBROADCASTSS (BX)(CX*1), Y7
+	VBROADCASTSS (R9)(CX*1), Y7
 	VFMADD231PS  Y15, Y7, Y1
-	VBROADCASTSS (BX)(CX*2), Y8
+	VBROADCASTSS (R9)(CX*2), Y8
 	VFMADD231PS  Y15, Y8, Y2
-	VBROADCASTSS (SI), Y9
+	VBROADCASTSS (R10), Y9
 	VFMADD231PS  Y15, Y9, Y3
-	VBROADCASTSS (SI)(CX*1), Y6
+	VBROADCASTSS (R10)(CX*1), Y6
 	VFMADD231PS  Y15, Y6, Y4
-	VBROADCASTSS (SI)(CX*2), Y7
+	VBROADCASTSS (R10)(CX*2), Y7
 	VFMADD231PS  Y15, Y7, Y5
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k6x1
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle6x1
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer6x1
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store6x1
-	MOVQ         AX, DX
+	JZ           added6x1
 	VADDPS       (DX), Y0, Y0
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y5, Y5
+
+added6x1:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store6x1
+	VXORPS Y15, Y15, Y15
+	VMAXPS Y0, Y15, Y0
+	VMAXPS Y1, Y15, Y1
+	VMAXPS Y2, Y15, Y2
+	VMAXPS Y3, Y15, Y3
+	VMAXPS Y4, Y15, Y4
+	VMAXPS Y5, Y15, Y5
 
 store6x1:
 	VMOVUPS Y0, (AX)
@@ -4217,19 +5908,20 @@ store6x1:
 	RET
 
 above13:
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	TESTQ   AX, AX
 	JZ      full14
-	MOVQ    mask+80(FP), AX
+	MOVQ    mask+64(FP), AX
 	VMOVDQU (AX), Y13
-	MOVQ    k+16(FP), AX
-	MOVQ    aRow+32(FP), CX
-	MOVQ    aCol+40(FP), DX
-	MOVQ    a+24(FP), BX
-	LEAQ    (BX)(CX*2), SI
-	ADDQ    CX, SI
-	MOVQ    b+48(FP), DI
-	MOVQ    bRow+56(FP), R8
+	MOVQ    sum+40(FP), AX
+	MOVQ    aRow+24(FP), CX
+	MOVQ    48(AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    16(AX), R8
+	MOVQ    a+16(FP), R9
+	LEAQ    (R9)(CX*2), R10
+	ADDQ    CX, R10
+	MOVQ    b+32(FP), R11
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -4243,61 +5935,97 @@ above13:
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
 
+outer6x2masked:
+	MOVQ 24(AX), BX
+
+middle6x2masked:
+	MOVQ (AX), DX
+
 k6x2masked:
-	VMOVUPS      (DI), Y14
-	VMASKMOVPS   32(DI), Y13, Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y12
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   32(R11), Y13, Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y15, Y12, Y1
-	VBROADCASTSS (BX)(CX*1), Y12
+	VBROADCASTSS (R9)(CX*1), Y12
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y15, Y12, Y3
-	VBROADCASTSS (BX)(CX*2), Y12
+	VBROADCASTSS (R9)(CX*2), Y12
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y15, Y12, Y5
-	VBROADCASTSS (SI), Y12
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y14, Y12, Y6
 	VFMADD231PS  Y15, Y12, Y7
-	VBROADCASTSS (SI)(CX*1), Y12
+	VBROADCASTSS (R10)(CX*1), Y12
 	VFMADD231PS  Y14, Y12, Y8
 	VFMADD231PS  Y15, Y12, Y9
-	VBROADCASTSS (SI)(CX*2), Y12
+	VBROADCASTSS (R10)(CX*2), Y12
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y15, Y12, Y11
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k6x2masked
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle6x2masked
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer6x2masked
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store6x2masked
-	MOVQ         AX, DX
+	JZ           added6x2masked
 	VADDPS       (DX), Y0, Y0
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y5, Y5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y6, Y6
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y7, Y7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y8, Y8
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y9, Y9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y10, Y10
 	VMASKMOVPS   32(DX), Y13, Y15
 	VADDPS       Y15, Y11, Y11
+
+added6x2masked:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store6x2masked
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
+	VMAXPS Y4, Y14, Y4
+	VMAXPS Y5, Y14, Y5
+	VMAXPS Y6, Y14, Y6
+	VMAXPS Y7, Y14, Y7
+	VMAXPS Y8, Y14, Y8
+	VMAXPS Y9, Y14, Y9
+	VMAXPS Y10, Y14, Y10
+	VMAXPS Y11, Y14, Y11
 
 store6x2masked:
 	VMOVUPS    Y0, (AX)
@@ -4321,14 +6049,15 @@ store6x2masked:
 	RET
 
 full14:
-	MOVQ   k+16(FP), AX
-	MOVQ   aRow+32(FP), CX
-	MOVQ   aCol+40(FP), DX
-	MOVQ   a+24(FP), BX
-	LEAQ   (BX)(CX*2), SI
-	ADDQ   CX, SI
-	MOVQ   b+48(FP), DI
-	MOVQ   bRow+56(FP), R8
+	MOVQ   sum+40(FP), AX
+	MOVQ   aRow+24(FP), CX
+	MOVQ   48(AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	MOVQ   a+16(FP), R9
+	LEAQ   (R9)(CX*2), R10
+	ADDQ   CX, R10
+	MOVQ   b+32(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4342,55 +6071,91 @@ full14:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
+outer6x2:
+	MOVQ 24(AX), BX
+
+middle6x2:
+	MOVQ (AX), DX
+
 k6x2:
-	VMOVUPS      (DI), Y14
-	VMOVUPS      32(DI), Y15
-	ADDQ         R8, DI
-	VBROADCASTSS (BX), Y12
+	VMOVUPS      (R11), Y14
+	VMOVUPS      32(R11), Y15
+	ADDQ         R8, R11
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y15, Y12, Y1
-	VBROADCASTSS (BX)(CX*1), Y13
+	VBROADCASTSS (R9)(CX*1), Y13
 	VFMADD231PS  Y14, Y13, Y2
 	VFMADD231PS  Y15, Y13, Y3
-	VBROADCASTSS (BX)(CX*2), Y12
+	VBROADCASTSS (R9)(CX*2), Y12
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y15, Y12, Y5
-	VBROADCASTSS (SI), Y13
+	VBROADCASTSS (R10), Y13
 	VFMADD231PS  Y14, Y13, Y6
 	VFMADD231PS  Y15, Y13, Y7
-	VBROADCASTSS (SI)(CX*1), Y12
+	VBROADCASTSS (R10)(CX*1), Y12
 	VFMADD231PS  Y14, Y12, Y8
 	VFMADD231PS  Y15, Y12, Y9
-	VBROADCASTSS (SI)(CX*2), Y13
+	VBROADCASTSS (R10)(CX*2), Y13
 	VFMADD231PS  Y14, Y13, Y10
 	VFMADD231PS  Y15, Y13, Y11
-	ADDQ         DX, BX
-	ADDQ         DX, SI
-	DECQ         AX
+	ADDQ         DI, R9
+	ADDQ         DI, R10
+	DECQ         DX
 	JNZ          k6x2
-	MOVQ         dst+64(FP), AX
-	MOVQ         dstRow+72(FP), CX
-	MOVQ         acc+88(FP), DX
+	MOVQ         32(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         40(AX), R11
+	DECQ         BX
+	JNZ          middle6x2
+	MOVQ         56(AX), DX
+	ADDQ         DX, R9
+	ADDQ         DX, R10
+	ADDQ         64(AX), R11
+	DECQ         SI
+	JNZ          outer6x2
+	MOVQ         dst+48(FP), AX
+	MOVQ         dstRow+56(FP), CX
+	MOVQ         add+72(FP), DX
+	MOVQ         addRow+80(FP), BX
 	TESTQ        DX, DX
-	JZ           store6x2
-	MOVQ         AX, DX
+	JZ           added6x2
 	VADDPS       (DX), Y0, Y0
 	VADDPS       32(DX), Y1, Y1
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y2, Y2
 	VADDPS       32(DX), Y3, Y3
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y4, Y4
 	VADDPS       32(DX), Y5, Y5
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y6, Y6
 	VADDPS       32(DX), Y7, Y7
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y8, Y8
 	VADDPS       32(DX), Y9, Y9
-	ADDQ         CX, DX
+	ADDQ         BX, DX
 	VADDPS       (DX), Y10, Y10
 	VADDPS       32(DX), Y11, Y11
+
+added6x2:
+	MOVQ   relu+88(FP), DX
+	TESTQ  DX, DX
+	JZ     store6x2
+	VXORPS Y14, Y14, Y14
+	VMAXPS Y0, Y14, Y0
+	VMAXPS Y1, Y14, Y1
+	VMAXPS Y2, Y14, Y2
+	VMAXPS Y3, Y14, Y3
+	VMAXPS Y4, Y14, Y4
+	VMAXPS Y5, Y14, Y5
+	VMAXPS Y6, Y14, Y6
+	VMAXPS Y7, Y14, Y7
+	VMAXPS Y8, Y14, Y8
+	VMAXPS Y9, Y14, Y9
+	VMAXPS Y10, Y14, Y10
+	VMAXPS Y11, Y14, Y11
 
 store6x2:
 	VMOVUPS Y0, (AX)

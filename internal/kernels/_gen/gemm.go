@@ -37,18 +37,18 @@ var (
 )
 
 // tiles emits one function that computes a tile of dst of any height up to t.rows and a width of one or two vectors,
-// with a loop of its own for each shape. The width is given in vectors; mask says which lanes of the last one exist:
+// with a nest of loops of its own for each shape. The width is given in vectors; mask says which lanes of the last one exist:
 // a bit set for AVX-512, a pointer to eight int32 for AVX2, where nil stands for all.
 func tiles(t target) {
 	mask := "mask uint64"
 	if t.name == "AVX2" {
 		mask = "mask *int32"
 	}
-	TEXT("gemmTile"+t.name, NOSPLIT, "func(rows int, vectors int, k int, a *float32, aRow int, aCol int, "+
-		"b *float32, bRow int, dst *float32, dstRow int, "+mask+", acc uint64)")
+	TEXT("gemmTile"+t.name, NOSPLIT, "func(rows int, vectors int, a *float32, aRow int, b *float32, sum *[9]int, "+
+		"dst *float32, dstRow int, "+mask+", add *float32, addRow int, relu uint64)")
 	Pragma("noescape")
-	Doc("gemmTile"+t.name+" computes a tile of rows × vectors of dst = a·b, or adds to it if acc is 1.",
-		"Strides are in bytes. Its reference implementation is gemmGeneric.")
+	Doc("gemmTile"+t.name+" computes a tile of rows × vectors of dst = a·b + add, without add if it is nil, and raises it",
+		"to 0 if relu is 1. add may be dst. Strides are in bytes. Its reference implementations are gemmGeneric and nestedGeneric.")
 	// A tree of comparisons finds the loop of the wanted shape.
 	shape, width := GP64(), GP64()
 	Load(Param("rows"), shape)
@@ -81,7 +81,7 @@ func tree(t target, shape reg.GPVirtual, lo, hi int) {
 	tree(t, shape, mid+1, hi)
 }
 
-// tile emits the loop over k for one shape of tile, and the stores. With masked, the last vector of a row of b and of
+// tile emits the loops of a sum for one shape of tile, and the stores. With masked, the last vector of a row of b and of
 // dst is partial.
 func tile(t target, rows, vectors int, masked bool) {
 	name := fmt.Sprintf("%dx%d", rows, vectors)
@@ -97,9 +97,12 @@ func tile(t target, rows, vectors int, masked bool) {
 	}
 	spare = spare[:min(len(spare), 4)]
 
-	k := Load(Param("k"), GP64())
+	sum := Load(Param("sum"), GP64())
 	aRow := Load(Param("aRow"), GP64())
-	aCol := Load(Param("aCol"), GP64())
+	k, middle, outer, aCol, bRow := GP64(), GP64(), GP64(), GP64(), GP64()
+	MOVQ(turns(sum, 2), outer)
+	MOVQ(aStep(sum, 0), aCol)
+	MOVQ(bStep(sum, 0), bRow)
 	// One pointer serves three rows: the addressing modes reach base, base + stride and base + 2·stride.
 	as := []reg.Register{Load(Param("a"), GP64())}
 	for r := 3; r < rows; r += 3 {
@@ -109,7 +112,6 @@ func tile(t target, rows, vectors int, masked bool) {
 		as = append(as, next)
 	}
 	b := Load(Param("b"), GP64())
-	bRow := Load(Param("bRow"), GP64())
 	for _, s := range sums {
 		if t.name == "AVX512" {
 			VPXORD(s, s, s)
@@ -118,6 +120,10 @@ func tile(t target, rows, vectors int, masked bool) {
 		}
 	}
 
+	Label("outer" + name)
+	MOVQ(turns(sum, 1), middle)
+	Label("middle" + name)
+	MOVQ(turns(sum, 0), k)
 	Label("k" + name)
 	for v, r := range bs {
 		m := Mem{Base: b, Disp: v * t.lanes * 4}
@@ -148,17 +154,28 @@ func tile(t target, rows, vectors int, masked bool) {
 	}
 	DECQ(k)
 	JNZ(LabelRef("k" + name))
+	for level, loop := range []struct {
+		turns reg.Register
+		name  string
+	}{{middle, "middle"}, {outer, "outer"}} {
+		MOVQ(aStep(sum, level+1), k)
+		for _, p := range as {
+			ADDQ(k, p)
+		}
+		ADDQ(bStep(sum, level+1), b)
+		DECQ(loop.turns)
+		JNZ(LabelRef(loop.name + name))
+	}
 
 	dst := Load(Param("dst"), GP64())
 	dstRow := Load(Param("dstRow"), GP64())
-	acc := Load(Param("acc"), GP64())
-	TESTQ(acc, acc)
-	JZ(LabelRef("store" + name))
-	old := GP64()
-	MOVQ(dst, old)
+	add := Load(Param("add"), GP64())
+	addRow := Load(Param("addRow"), GP64())
+	TESTQ(add, add)
+	JZ(LabelRef("added" + name))
 	for r := range rows {
 		for v := range vectors {
-			m, s := Mem{Base: old, Disp: v * t.lanes * 4}, sums[r*vectors+v]
+			m, s := Mem{Base: add, Disp: v * t.lanes * 4}, sums[r*vectors+v]
 			if masked && v == vectors-1 {
 				lanes.move(m, bs[v])
 				VADDPS(bs[v], s, s)
@@ -167,8 +184,21 @@ func tile(t target, rows, vectors int, masked bool) {
 			}
 		}
 		if r < rows-1 {
-			ADDQ(dstRow, old)
+			ADDQ(addRow, add)
 		}
+	}
+	Label("added" + name)
+	relu := Load(Param("relu"), GP64())
+	TESTQ(relu, relu)
+	JZ(LabelRef("store" + name))
+	zero := bs[0]
+	if t.name == "AVX512" {
+		VPXORD(zero, zero, zero)
+	} else {
+		VXORPS(zero, zero, zero)
+	}
+	for _, s := range sums {
+		VMAXPS(s, zero, s) // s, if that is NaN
 	}
 	Label("store" + name)
 	for r := range rows {
@@ -187,6 +217,12 @@ func tile(t target, rows, vectors int, masked bool) {
 	VZEROUPPER()
 	RET()
 }
+
+// The fields of a level of loops, in package kernels.
+
+func turns(sum reg.Register, level int) Mem { return Mem{Base: sum, Disp: 24 * level} }
+func aStep(sum reg.Register, level int) Mem { return Mem{Base: sum, Disp: 24*level + 8} }
+func bStep(sum reg.Register, level int) Mem { return Mem{Base: sum, Disp: 24*level + 16} }
 
 // mask moves partial vectors.
 type mask struct {
