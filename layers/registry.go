@@ -20,6 +20,8 @@ func All() []Entry {
 	return []Entry{
 		{"mlp", "perceptron with one hidden layer; mlp:200,100 sets the widths of its hidden layers", "100", mlp},
 		{"mlp2", "perceptron with two hidden layers, of the widths of mlp2:200,100", "100,100", mlp2},
+		{"vgg", "3×3 convolutions of as many channels as its numbers say, and 2×2 pools where it says M", "16,M,32,M,64,M,128,M,128,M", vgg},
+		{"convnet", "two 5×5 convolutions with pools and two dense layers, of the sizes of convnet:32,64,100,100", "32,64,100,100", convnet},
 	}
 }
 
@@ -48,14 +50,23 @@ func New(spec string, shape []int, classes int) (*Model, error) {
 	return nil, fmt.Errorf("model %s: want one of %s", spec, strings.Join(names, ", "))
 }
 
-func mlp(shape []int, classes int, arg string) (*Model, error) {
-	var widths []int
+// numbers parses a list like 200,100.
+func numbers(arg string, most int) ([]int, error) {
+	var ns []int
 	for _, s := range strings.Split(arg, ",") {
-		w, err := strconv.Atoi(s)
-		if err != nil || w < 1 || w > maxWidth {
-			return nil, fmt.Errorf("width %q, want a whole number from 1 to %d", s, maxWidth)
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > most {
+			return nil, fmt.Errorf("width %q, want a whole number from 1 to %d", s, most)
 		}
-		widths = append(widths, w)
+		ns = append(ns, n)
+	}
+	return ns, nil
+}
+
+func mlp(shape []int, classes int, arg string) (*Model, error) {
+	widths, err := numbers(arg, maxWidth)
+	if err != nil {
+		return nil, err
 	}
 	if len(widths) > 9 {
 		return nil, fmt.Errorf("%d hidden layers, want at most 9", len(widths))

@@ -68,10 +68,10 @@ func TestNew(t *testing.T) {
 
 func TestNewErrors(t *testing.T) {
 	tests := []struct{ spec, want string }{
-		{"", `model : want one of mlp, mlp2`},
-		{"cnn", `model cnn: want one of mlp, mlp2`},
-		{"MLP", `model MLP: want one of mlp, mlp2`},
-		{"mlp3:5", `model mlp3:5: want one of mlp, mlp2`},
+		{"", `model : want one of mlp, mlp2, vgg, convnet`},
+		{"cnn", `model cnn: want one of mlp, mlp2, vgg, convnet`},
+		{"MLP", `model MLP: want one of mlp, mlp2, vgg, convnet`},
+		{"mlp3:5", `model mlp3:5: want one of mlp, mlp2, vgg, convnet`},
 		{"mlp:", `model mlp:: width "", want a whole number from 1 to 65536`},
 		{"mlp:0", `model mlp:0: width "0", want a whole number from 1 to 65536`},
 		{"mlp:-1", `model mlp:-1: width "-1", want a whole number from 1 to 65536`},
@@ -83,6 +83,7 @@ func TestNewErrors(t *testing.T) {
 		{"mlp:1,1,1,1,1,1,1,1,1,1", `model mlp:1,1,1,1,1,1,1,1,1,1: 10 hidden layers, want at most 9`},
 		{"mlp2:5", `model mlp2:5: 1 hidden layers, want 2, as mlp2:100,100`},
 		{"mlp2:5,5,5", `model mlp2:5,5,5: 3 hidden layers, want 2, as mlp2:100,100`},
+		{"vgg:3", `model vgg:3: examples of shape [4], want images`},
 		{"mlp2:5,x", `model mlp2:5,x: width "x", want a whole number from 1 to 65536`},
 	}
 	for _, tt := range tests {
@@ -105,11 +106,11 @@ func TestAll(t *testing.T) {
 			t.Errorf("entry %+v: want a name of its own, without a colon, and a description", e)
 		}
 		seen[e.Name] = true
-		plain, err := New(e.Name, []int{7}, 3)
+		plain, err := New(e.Name, []int{32, 32}, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		full, err := New(e.Name+":"+e.Default, []int{7}, 3)
+		full, err := New(e.Name+":"+e.Default, []int{32, 32}, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
