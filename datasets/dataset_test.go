@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,6 +87,22 @@ func TestExamplesScale(t *testing.T) {
 	d := &Dataset{Name: "two", Shape: []int{2}, Classes: 1, Pixels: []uint8{0, 255}, Labels: []uint8{0}}
 	if e := d.Examples([]int{0}); e.X[0] != 0 || e.X[1] != 1 {
 		t.Errorf("pixels 0 and 255 became %v, want 0 and 1", e.X)
+	}
+}
+
+func TestExamplesNormalised(t *testing.T) {
+	d := &Dataset{
+		Name: "one", Shape: []int{1, 2, 3}, Classes: 1, Pixels: []uint8{0, 51, 102, 153, 204, 255}, Labels: []uint8{0},
+		Mean: []float32{0.5, 0.25, 0}, Std: []float32{0.5, 0.25, 2},
+	}
+	got := d.Examples([]int{0}).X
+	for j, want := range []float64{-1, -0.2, 0.2, 0.2, 2.2, 0.5} { // (p/255 − mean)/std, channel by channel
+		if math.Abs(float64(got[j])-want) > 1e-6 {
+			t.Errorf("value %d is %v, want %v", j, got[j], want)
+		}
+	}
+	if d.Normalisation() != "(x/255 − mean)/std" || toy(1).Normalisation() != "x/255" {
+		t.Errorf("it says %q, and without a mean %q", d.Normalisation(), toy(1).Normalisation())
 	}
 }
 

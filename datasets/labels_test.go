@@ -225,11 +225,13 @@ func TestLabelsErrorsNameTheLimit(t *testing.T) {
 func TestRegimesFit(t *testing.T) {
 	full := toy(6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958) // MNIST's counts
 	for _, e := range All() {
-		d, clients := full, 10
-		switch {
-		case e.Embedded():
-			d = toy(slices.Repeat([]int{1000}, 10)...)
-		case e.Name == "cifar10":
+		d, clients, tooMany := full, 10, ""
+		switch e.Name {
+		case "mnist-sample":
+			d, tooMany = toy(slices.Repeat([]int{1000}, 10)...), "lower --train-per-class to 199 or --clients to "
+		case "fashion-mnist-sample":
+			d, tooMany = toy(slices.Repeat([]int{400}, 10)...), "lower --train-per-class to 79"
+		case "cifar10":
 			d, clients = toy(slices.Repeat([]int{6000}, 10)...), 20
 			if e.Defaults.Clients != clients {
 				t.Errorf("%s: %d clients by default, want %d", e.Name, e.Defaults.Clients, clients)
@@ -240,7 +242,7 @@ func TestRegimesFit(t *testing.T) {
 				_, notes, err := Partition(d, PartitionConfig{Kind: "labels", Assign: assign, Clients: clients, LabelsPerClient: 5,
 					TrainPerClass: r.Train, TestPerClass: r.Test})
 				if e.Embedded() && r.Name != "small" {
-					if err == nil || !strings.Contains(err.Error(), "lower --train-per-class to 199 or --clients to ") {
+					if err == nil || !strings.Contains(err.Error(), tooMany) {
 						t.Errorf("%s, %s, %s: got %v, want it refused", e.Name, r.Name, assign, err)
 					}
 				} else if err != nil || len(notes) > 0 {

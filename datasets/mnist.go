@@ -40,6 +40,7 @@ func fashionMNIST() Entry {
 		Shape:   []int{28, 28},
 		Regimes: regimes(),
 		Files:   mnistFiles(),
+		Sample:  "fashion-mnist-sample",
 		begins:  []uint8{9, 0, 0, 3, 0, 2, 7, 2, 5, 5, 0, 9, 5, 5, 7, 9, 1, 0, 6, 4},
 		load:    loadMNIST,
 	}
@@ -91,17 +92,22 @@ func readImages(fsys fs.FS, e Entry, images, labels string) (*Dataset, error) {
 	if !slices.Equal(x.extents[1:], e.Shape) {
 		return nil, fmt.Errorf("%s: images of %v, want %v", images, x.extents[1:], e.Shape)
 	}
+	return readLabels(fsys, e, labels, x.data, images)
+}
+
+// readLabels reads the labels of images that were read from another file.
+func readLabels(fsys fs.FS, e Entry, labels string, pixels []uint8, images string) (*Dataset, error) {
 	y, err := readIDX(fsys, labels, 1)
 	if err != nil {
 		return nil, err
 	}
-	if y.extents[0] != x.extents[0] {
-		return nil, fmt.Errorf("%s: %d labels, but %d images in %s", labels, y.extents[0], x.extents[0], images)
+	if n := len(pixels) / size(e.Shape); y.extents[0] != n {
+		return nil, fmt.Errorf("%s: %d labels, but %d images in %s", labels, y.extents[0], n, images)
 	}
 	for i, c := range y.data {
 		if int(c) >= e.Classes {
 			return nil, fmt.Errorf("%s: label %d is %d, want 0 to %d", labels, i, c, e.Classes-1)
 		}
 	}
-	return e.dataset(x.data, y.data), nil
+	return e.dataset(pixels, y.data), nil
 }

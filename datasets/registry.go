@@ -73,7 +73,7 @@ func regimes() []Regime {
 
 // All returns the data sets in the order in which they are listed; the first is the default.
 func All() []Entry {
-	return []Entry{mnistSample(), mnist(), fashionMNIST(), cifar10()}
+	return []Entry{mnistSample(), mnist(), fashionMNISTSample(), fashionMNIST(), cifar10()}
 }
 
 // Lookup returns the data set of this name.

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bytes"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -57,21 +58,73 @@ func TestSample(t *testing.T) {
 	}
 }
 
-func TestSampleIsFromMNIST(t *testing.T) {
-	full, err := Load("mnist", fullData(t, "mnist"))
+func TestFashionSample(t *testing.T) {
+	d, err := Load("fashion-mnist-sample", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	label := make(map[string]uint8, full.Len())
-	for i, c := range full.Labels {
-		label[string(full.Pixels[784*i:784*(i+1)])] = c
+	if d.Len() != 4000 || len(d.Pixels) != 4000*784 || d.Source != "embedded" || d.Normalisation() != "x/255" {
+		t.Fatalf("%d images, %d pixels from %s, %s", d.Len(), len(d.Pixels), d.Source, d.Normalisation())
 	}
-	d := loadSampleOf(t)
+	ink := make([]int, 10)
+	seen := map[string]int{}
 	for i, c := range d.Labels {
-		got, ok := label[string(d.Pixels[784*i:784*(i+1)])]
-		if !ok || got != c {
-			t.Errorf("image %d with label %d: in MNIST %v with label %d", i, c, ok, got)
+		image := d.Pixels[784*i : 784*(i+1)]
+		for _, p := range image {
+			ink[c] += int(p)
 		}
+		if j, ok := seen[string(image)]; ok {
+			t.Errorf("images %d and %d are the same", j, i)
+		}
+		seen[string(image)] = i
+	}
+	for c, n := range d.Counts() {
+		if n != 400 {
+			t.Errorf("%d images of class %d, want 400", n, c)
+		}
+	}
+	// The mean pixel of all of Fashion-MNIST is 72.9; sandals (5) have least ink, pullovers and coats (2, 4) most.
+	if mean := float64(sum(ink)) / (4000 * 784); mean < 71 || mean > 75 {
+		t.Errorf("mean pixel %.2f, want about 72.9", mean)
+	}
+	if slices.Index(ink, slices.Min(ink)) != 5 || ink[2] < 2*ink[5] || ink[4] < 2*ink[5] {
+		t.Errorf("ink of the classes %v: labels mixed up?", ink)
+	}
+}
+
+// Samples are large enough as they are: the program carries them.
+func TestFashionSampleSize(t *testing.T) {
+	info, err := fs.Stat(embedded, "embedded/fashion-mnist/sample-images.packed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > 1_500_000 {
+		t.Errorf("%d bytes, want at most 1.5 MB", info.Size())
+	}
+}
+
+func TestSamplesAreFromTheFullSets(t *testing.T) {
+	for _, name := range []string{"mnist", "fashion-mnist"} {
+		t.Run(name, func(t *testing.T) {
+			full, err := Load(name, fullData(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			label := make(map[string]uint8, full.Len())
+			for i, c := range full.Labels {
+				label[string(full.Pixels[784*i:784*(i+1)])] = c
+			}
+			d, err := Load(name+"-sample", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range d.Labels {
+				got, ok := label[string(d.Pixels[784*i:784*(i+1)])]
+				if !ok || got != c {
+					t.Errorf("image %d with label %d: in the full set %v with label %d", i, c, ok, got)
+				}
+			}
+		})
 	}
 }
 
@@ -91,6 +144,31 @@ func TestSampleAttribution(t *testing.T) {
 	}
 	if !strings.Contains(e.License, "BY-SA") || !strings.Contains(e.Origin, "LeCun") {
 		t.Errorf("entry says %q, %q", e.License, e.Origin)
+	}
+}
+
+func TestFashionSampleAttribution(t *testing.T) {
+	for file, wants := range map[string][]string{
+		"README.md": {"Han Xiao", "Kashif Rasul", "Roland Vollgraf", "Zalando SE", "MIT", "No pixel"},
+		"LICENSE":   {"The MIT License (MIT)", "Copyright © 2017 Zalando SE", "Permission is hereby granted", "WITHOUT WARRANTY"},
+	} {
+		text, err := fs.ReadFile(embedded, "embedded/fashion-mnist/"+file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !bytes.Contains(text, []byte(want)) {
+				t.Errorf("%s does not say %q", file, want)
+			}
+		}
+	}
+}
+
+func BenchmarkLoadFashionSample(b *testing.B) {
+	for b.Loop() {
+		if _, err := Load("fashion-mnist-sample", ""); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

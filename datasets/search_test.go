@@ -31,6 +31,12 @@ func TestRegistry(t *testing.T) {
 		if e.About == "" || e.Origin == "" || e.License == "" || e.Classes < 2 || size(e.Shape) < 2 || len(e.Regimes) == 0 || e.load == nil {
 			t.Errorf("%s: entry is incomplete: %+v", e.Name, e)
 		}
+		if len(e.Mean) != len(e.Std) || (e.Mean != nil && len(e.Mean) != e.dataset(nil, nil).Channels()) {
+			t.Errorf("%s: %d means and %d deviations for images of %v", e.Name, len(e.Mean), len(e.Std), e.Shape)
+		}
+		if s, err := Lookup(e.Sample); e.Sample != "" && (err != nil || !s.Embedded() || !slices.Equal(s.Shape, e.Shape) || s.Classes != e.Classes) {
+			t.Errorf("%s: %q cannot stand in: %v", e.Name, e.Sample, err)
+		}
 		for _, r := range e.Regimes {
 			got, err := e.Regime(r.Name)
 			if err != nil || got != r {
@@ -38,10 +44,10 @@ func TestRegistry(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"mnist-sample", "mnist", "fashion-mnist", "cifar10"}; !slices.Equal(names, want) {
+	if want := []string{"mnist-sample", "mnist", "fashion-mnist-sample", "fashion-mnist", "cifar10"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
-	if _, err := Lookup("mnits"); err == nil || !strings.Contains(err.Error(), `no data set "mnits": want mnist-sample, mnist, fashion-mnist, cifar10`) {
+	if _, err := Lookup("mnits"); err == nil || !strings.Contains(err.Error(), `no data set "mnits": want mnist-sample, mnist, fashion-mnist-sample, fashion-mnist, cifar10`) {
 		t.Errorf("unknown name: got %v", err)
 	}
 	if _, err := mnist().Regime("tiny"); err == nil || !strings.Contains(err.Error(), `no regime "tiny": want small, medium, large`) {
@@ -83,6 +89,42 @@ func TestFindOrder(t *testing.T) {
 	}
 	if got, err := Find("mnist-sample", given); err != nil || got != "embedded" {
 		t.Errorf("sample: got %s, %v", got, err)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv(EnvDir, "")
+	t.Setenv("XDG_CACHE_HOME", root)
+	if _, err := Find("fashion-mnist", ""); err == nil {
+		t.Skip("needs a machine without fashion-mnist in its usual places")
+	}
+	for _, test := range []struct{ name, dir, env, want string }{
+		{"fashion-mnist", "", "", "fashion-mnist-sample"},
+		{"fashion-mnist", root, "", "fashion-mnist"},
+		{"fashion-mnist", "", root, "fashion-mnist"},
+		{"fashion-mnist-sample", "", "", "fashion-mnist-sample"},
+		{"mnist", "", "", "mnist"}, // who asks for it does not want the default
+		{"cifar10", "", "", "cifar10"},
+	} {
+		t.Setenv(EnvDir, test.env)
+		e, notes, err := Resolve(test.name, test.dir)
+		if err != nil || e.Name != test.want {
+			t.Errorf("%s in %q, $%s=%q: got %s, %v, want %s", test.name, test.dir, EnvDir, test.env, e.Name, err, test.want)
+		}
+		if (len(notes) == 1 && strings.HasPrefix(notes[0], test.name+" is not on this machine")) != (test.name != test.want) || len(notes) > 1 {
+			t.Errorf("%s in %q, $%s=%q: notes %q", test.name, test.dir, EnvDir, test.env, notes)
+		}
+	}
+	t.Setenv(EnvDir, "")
+	if runtime.GOOS == "linux" { // elsewhere the user's cache is not where XDG_CACHE_HOME says
+		put(t, filepath.Join(root, "fedbayes", "fashion-mnist"), same)
+		if e, notes, err := Resolve("fashion-mnist", ""); err != nil || e.Name != "fashion-mnist" || len(notes) > 0 {
+			t.Errorf("with its files: got %s, %q, %v", e.Name, notes, err)
+		}
+	}
+	if _, _, err := Resolve("nothing", ""); err == nil {
+		t.Error("unknown name: no error")
 	}
 }
 
