@@ -154,6 +154,9 @@ func TestRefusedData(t *testing.T) {
 		"train --dataset mnist --data-dir nowhere":                                "fedbayes: datasets: mnist: not found in nowhere/mnist (no such folder), nowhere (no such folder): put train-images",
 		"datasets mnist --data-dir nowhere":                                       "", // the flag after the argument is one too many arguments
 		"datasets --data-dir nowhere mnist":                                       "fedbayes: datasets: mnist: not found in nowhere/mnist",
+		"train --dataset cifar10 --data-dir nowhere":                              "fedbayes: datasets: cifar10: not found in nowhere/cifar10 (no such folder), nowhere (no such folder): get https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz (170,052,171 bytes, sha256 c4a3",
+		"train --dataset fashion-mnist --data-dir nowhere":                        "fedbayes: datasets: fashion-mnist: not found in nowhere/fashion-mnist",
+		"datasets --data-dir nowhere fashion-mnist":                               "fedbayes: datasets: fashion-mnist: not found in nowhere/fashion-mnist",
 		"train --regime large":                                                    "fedbayes: datasets: mnist-sample: labels: class 0 has 1000 images, want 4505: ",
 		"train --clients 20000":                                                   "fedbayes: datasets: mnist-sample: --clients 20000: want 1 to 10000, the number of images\n",
 		"train --partition iid --clients 9000":                                    "fedbayes: datasets: mnist-sample: iid: 10000 images for 9000 clients",
@@ -197,20 +200,21 @@ func TestMalformedData(t *testing.T) {
 func TestTold(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for line, wants := range map[string][]string{
-		"":                      {"fedbayes train", "go run . train", "algos", "datasets", "version"},
-		"help":                  {"fedbayes train", "go run . train"},
-		"--help":                {"fedbayes train"},
-		"help train":            {"--rounds value", "(default: 100)", "(default: 0.001 for pfedbayes, 0.05 for fedavg", "(default: -2.5, -3 with --preset code)", "data and partition", "--alpha value"},
-		"train --help":          {"--rounds value"},
-		"train --rounds x -h":   {"--rounds value"},
-		"help algos":            {"fedbayes algos [NAME]"},
-		"algos":                 {"pfedbayes  ", "fedavg  ", "local  "},
-		"algos pfedbayes":       {"ICML 2022", "--preset code", "--zeta", "a number ≥ 0"},
-		"algos fedavg":          {"McMahan", "--lr "},
-		"models":                {"mlp   ", "(default mlp:100)", "mlp2  "},
-		"datasets":              {"mnist-sample  ", "embedded", "fashion-mnist  "},
-		"datasets mnist-sample": {"CC BY-SA 3.0", "embedded", "10000 of 28 × 28", "class 9        1000", "50 training and 150 test"},
-		"version":               {"fedbayes ", "go1."},
+		"":                              {"fedbayes train", "go run . train", "algos", "datasets", "version"},
+		"help":                          {"fedbayes train", "go run . train"},
+		"--help":                        {"fedbayes train"},
+		"help train":                    {"--rounds value", "(default: 100)", "(default: 0.001 for pfedbayes, 0.05 for fedavg", "(default: -2.5, -3 with --preset code)", "data and partition", "--alpha value", "(default: 10, 20 for cifar10)", "(default: all, 10 for cifar10)"},
+		"train --help":                  {"--rounds value"},
+		"train --rounds x -h":           {"--rounds value"},
+		"help algos":                    {"fedbayes algos [NAME]"},
+		"algos":                         {"pfedbayes  ", "fedavg  ", "local  "},
+		"algos pfedbayes":               {"ICML 2022", "--preset code", "--zeta", "a number ≥ 0"},
+		"algos fedavg":                  {"McMahan", "--lr "},
+		"models":                        {"mlp   ", "(default mlp:100)", "mlp2  "},
+		"datasets":                      {"mnist-sample  ", "embedded", "fashion-mnist  "},
+		"datasets mnist-sample":         {"CC BY-SA 3.0", "embedded", "10000 of 28 × 28", "class 9        1000", "50 training and 150 test", "normalisation  x/255"},
+		"datasets fashion-mnist-sample": {"MIT", "embedded", "4000 of 28 × 28", "class 9        400", "50 training and 30 test"},
+		"version":                       {"fedbayes ", "go1."},
 	} {
 		status, stdout, stderr := run(line)
 		if status != 0 || stderr != "" {

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"fedbayes/datasets"
 )
 
 // tiny is a run of a few milliseconds.
@@ -247,6 +250,95 @@ func TestConfig(t *testing.T) {
 	}
 	if c["go"] != runtime.Version() || c["isa"] == "" || c["version"] == "" {
 		t.Errorf("go %v, isa %v, version %v", c["go"], c["isa"], c["version"])
+	}
+}
+
+// cifar10Files makes a folder with 600 flat images in the layout of CIFAR-10, 60 of each class.
+func cifar10Files(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for b, name := range []string{"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"} {
+		var file []byte
+		for i := range 100 {
+			file = append(file, byte(i%10))
+			file = append(file, bytes.Repeat([]byte{byte(b + 2*i)}, 3072)...)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".bin"), file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestDefaultsOfDataset: CIFAR-10 has 20 clients, 10 of them in a round, unless the command line or the method says
+// otherwise. TestConfig and others see that MNIST keeps the general defaults.
+func TestDefaultsOfDataset(t *testing.T) {
+	data := "--dataset cifar10 --data-dir " + cifar10Files(t) + " --train-per-class 2 --test-per-class 4" +
+		strings.Replace(tiny, "--clients 4", "", 1)
+	for flags, want := range map[string][2]float64{
+		"--algo fedavg":                               {20, 10},
+		"--algo fedavg --clients 16":                  {16, 10},
+		"--algo fedavg --clients 6":                   {6, 6},
+		"--algo fedavg --participation 0.25":          {20, 5},
+		"--algo fedavg --clients 8 --participation 3": {8, 3},
+		"--algo local":                                {20, 20},
+	} {
+		dir, stdout := train(t, data+" "+flags)
+		c := object(t, filepath.Join(dir, "config.json"))
+		settings := c["settings"].(map[string]any)
+		if settings["clients"] != want[0] || settings["participation"] != want[1] || len(c["clients"].([]any)) != int(want[0]) {
+			t.Errorf("%s: %v clients, %v in a round, want %v", flags, settings["clients"], settings["participation"], want)
+		}
+		if !strings.Contains(stdout, fmt.Sprintf("; %v in a round\n", want[1])) {
+			t.Errorf("%s: output lacks %v clients in a round:\n%s", flags, want[1], stdout)
+		}
+		d := c["dataset"].(map[string]any)
+		if d["normalisation"] != "(x/255 − mean)/std" || fmt.Sprint(d["mean"], d["std"]) != "[0.4914 0.4822 0.4465] [0.247 0.2435 0.2616]" {
+			t.Errorf("%s: data set %v", flags, d)
+		}
+	}
+}
+
+// nowhere makes sure that a data set is in none of the usual places.
+func nowhere(t *testing.T, name string) {
+	t.Helper()
+	t.Setenv(datasets.EnvDir, "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	if dir, err := datasets.Find(name, ""); err == nil {
+		t.Skipf("needs a machine without %s, and it is in %s", name, dir)
+	}
+}
+
+// TestSampleStandsIn: without its files Fashion-MNIST is the sample in the program, and everything says so.
+func TestSampleStandsIn(t *testing.T) {
+	nowhere(t, "fashion-mnist")
+	dir := filepath.Join(t.TempDir(), "run")
+	status, stdout, stderr := runArgs(append([]string{"train", "--dataset", "fashion-mnist", "--out", dir}, strings.Fields(tinyLabels)...)...)
+	const note = "fashion-mnist is not on this machine (name its folder with --data-dir): fashion-mnist-sample, which is part of the program, stands in"
+	if status != 0 || stderr != "note: "+note+"\n" || !strings.Contains(stdout, "pfedbayes on fashion-mnist-sample (embedded, 4000 images)") {
+		t.Errorf("status %d, stdout\n%s\nstderr %q", status, stdout, stderr)
+	}
+	for _, row := range table(t, filepath.Join(dir, "rounds.csv")) {
+		if row["dataset"] != "fashion-mnist-sample" {
+			t.Errorf("rounds.csv says %q", row["dataset"])
+		}
+	}
+	c := object(t, filepath.Join(dir, "config.json"))
+	if c["settings"].(map[string]any)["dataset"] != "fashion-mnist-sample" || c["dataset"].(map[string]any)["name"] != "fashion-mnist-sample" ||
+		!slices.Contains(c["notes"].([]any), any(note)) {
+		t.Errorf("config.json: settings %v, data set %v, notes %v", c["settings"], c["dataset"], c["notes"])
+	}
+
+	// Too small for what was asked: the reason is said as well.
+	status, _, stderr = run("train --dataset fashion-mnist --regime medium")
+	if status != 3 || !strings.HasPrefix(stderr, "fedbayes: datasets: fashion-mnist-sample: labels: class ") || !strings.HasSuffix(stderr, " ("+note+")\n") {
+		t.Errorf("medium: status %d, stderr %q", status, stderr)
+	}
+	// A folder that was named is meant.
+	t.Setenv(datasets.EnvDir, t.TempDir())
+	status, _, stderr = run("train --dataset fashion-mnist")
+	if status != 3 || !strings.HasPrefix(stderr, "fedbayes: datasets: fashion-mnist: not found in ") {
+		t.Errorf("with $%s: status %d, stderr %q", datasets.EnvDir, status, stderr)
 	}
 }
 
