@@ -95,7 +95,7 @@ func (conv) wrt() []bool { return []bool{true, true, true} }
 
 func (k conv) diff(in Nodes, out, grad *Node, need []bool) []part {
 	x, w := in[0], in[1]
-	if k.relu {
+	if k.relu && !beforeReLU(grad) {
 		_, y := k.images()
 		grad = apply("relu'", reluGrad{cols: y}, out.Shape(), grad, out)
 	}

@@ -2,49 +2,124 @@ package kernels
 
 import "math"
 
-// MaxPool sets y [rows, OH, OW, channels] to the largest value that the window w sees of x [rows, H, W, channels] at each
-// place, and index, of y's size, to where in the window that value stands: ky·KW + kx as the bits of an integer. Ties go to
-// the first. Padding never wins. NaN does, the first if there are several.
-func (c *CPU) MaxPool(y, index, x []float32, rows, channels int, w Window) {
+// MaxPool sets y [rows, OH, OW, channels] to the largest value that the window sees of x [rows, H, W, channels] at each
+// place, and index, of y's size, to where in the window that value stands: the bits of the integer ky·KW + kx. Ties go to the
+// first. Padding never wins; NaN does, the first if there are several.
+//
+// If relu is set, x is what a ReLU left, whose gradient at 0 is 0: the index of a largest value that is not positive is -1.
+func (c *CPU) MaxPool(y, index, x []float32, rows, channels int, w Window, relu bool) {
 	w.check("MaxPool")
 	same("MaxPool", rows*w.H*w.W*channels, len(x))
 	same("MaxPool", rows*w.OH*w.OW*channels, len(y), len(index))
+	least := float32(math.NaN()) // which nothing is at most
+	if relu {
+		least = 0
+	}
+	v := views{Window: w, channels: channels}
 	for i := range rows * w.OH {
-		image, p := i/w.OH, i%w.OH
-		y0, y1 := covered(p*w.Stride-w.Top, w.KH, w.H)
-		for q := range w.OW {
-			x0, x1 := covered(q*w.Stride-w.Left, w.KW, w.W)
-			at := (i*w.OW + q) * channels
-			dst, pos := y[at:][:channels], index[at:][:channels]
-			for ky := y0; ky < y1; ky++ {
-				for kx := x0; kx < x1; kx++ {
-					from := ((image*w.H+p*w.Stride-w.Top+ky)*w.W + q*w.Stride - w.Left + kx) * channels
-					k := math.Float32frombits(uint32(ky*w.KW + kx))
-					for j, v := range x[from:][:channels] {
-						if ky == y0 && kx == x0 || v > dst[j] || v != v && dst[j] == dst[j] {
-							dst[j], pos[j] = v, k
-						}
-					}
-				}
-			}
+		for v.start(i); v.next(); {
+			c.maxPool(y[v.y:], index[v.y:], x[v.x:], &v, least)
 		}
 	}
 }
 
 // MaxPoolGrad sets dx [rows, H, W, channels] to the gradient of a loss with respect to the x of MaxPool, given the
-// gradient dy with respect to its y and its index.
+// gradient dy with respect to its y, and its index. Where relu was set it is the gradient through the ReLU as well.
 func (c *CPU) MaxPoolGrad(dx, dy, index []float32, rows, channels int, w Window) {
 	w.check("MaxPoolGrad")
 	same("MaxPoolGrad", rows*w.H*w.W*channels, len(dx))
 	same("MaxPoolGrad", rows*w.OH*w.OW*channels, len(dy), len(index))
-	clear(dx)
+	size := w.H * w.W * channels
+	v := views{Window: w, channels: channels}
 	for i := range rows * w.OH {
-		image, p := i/w.OH, i%w.OH
-		for q := range w.OW {
-			at := (i*w.OW + q) * channels
-			for j, v := range dy[at:][:channels] {
-				k := int(math.Float32bits(index[at+j]))
-				dx[((image*w.H+p*w.Stride-w.Top+k/w.KW)*w.W+q*w.Stride-w.Left+k%w.KW)*channels+j] += v
+		if i%w.OH == 0 {
+			clear(dx[i/w.OH*size:][:size])
+		}
+		for v.start(i); v.next(); {
+			c.maxPoolGrad(dx[v.x:], dy[v.y:], index[v.y:], &v)
+		}
+	}
+}
+
+// views iterates over runs of places in a row at which the window sees the same part of itself.
+type views struct {
+	Window
+	channels int
+
+	row, col       int // of the next place; the row counts through all images
+	y, x           int // where the run's places and the positions of its first place begin
+	places         int
+	y0, y1, x0, x1 int // the part of the window that is seen
+}
+
+// start begins with a row of places.
+func (v *views) start(row int) { v.row, v.col = row, 0 }
+
+// next finds the next run, if there is one.
+func (v *views) next() bool {
+	if v.col == v.OW {
+		return false
+	}
+	image, p := v.row/v.OH, v.row%v.OH*v.Stride-v.Top
+	v.y0, v.y1 = covered(p, v.KH, v.H)
+	q := v.col*v.Stride - v.Left
+	v.x0, v.x1 = covered(q, v.KW, v.W)
+	v.y = (v.row*v.OW + v.col) * v.channels
+	v.x = ((image*v.H+p+v.y0)*v.W + q + v.x0) * v.channels
+	v.places, v.col = v.same(v.col), v.col+v.same(v.col)
+	return true
+}
+
+// same returns the number of places from column col on that see the same columns of the window.
+func (w Window) same(col int) int {
+	lo, hi := covered(col*w.Stride-w.Left, w.KW, w.W)
+	n := 1
+	for ; col+n < w.OW; n++ {
+		if l, h := covered((col+n)*w.Stride-w.Left, w.KW, w.W); l != lo || h != hi {
+			break
+		}
+	}
+	return n
+}
+
+// maxPoolGeneric pools the channels from the given one on.
+func maxPoolGeneric(y, index, x []float32, v *views, from int, least float32) {
+	n := v.channels - from
+	for q := range v.places {
+		best, where := y[q*v.channels+from:][:n], index[q*v.channels+from:][:n]
+		first := x[q*v.Stride*v.channels+from:]
+		copy(best, first[:n])
+		for j := range where {
+			where[j] = v.index(v.y0, v.x0)
+		}
+		for ky := v.y0; ky < v.y1; ky++ {
+			for kx := v.x0; kx < v.x1; kx++ {
+				k := v.index(ky, kx)
+				for j, a := range first[((ky-v.y0)*v.W+kx-v.x0)*v.channels:][:n] {
+					if b := best[j]; !(a <= b) && b == b {
+						best[j], where[j] = a, k
+					}
+				}
+			}
+		}
+		for j, b := range best {
+			if b <= least {
+				where[j] = math.Float32frombits(math.MaxUint32)
+			}
+		}
+	}
+}
+
+// index returns the index of a position of the window as MaxPool keeps it.
+func (w Window) index(ky, kx int) float32 { return math.Float32frombits(uint32(ky*w.KW + kx)) }
+
+// maxPoolGradGeneric adds the gradients of the channels from the given one on.
+func maxPoolGradGeneric(dx, dy, index []float32, v *views, from int) {
+	for q := range v.places {
+		at := q * v.channels
+		for j := at + from; j < at+v.channels; j++ {
+			if k := int(int32(math.Float32bits(index[j]))); k >= 0 {
+				dx[((k/v.KW-v.y0)*v.W+k%v.KW-v.x0+q*v.Stride)*v.channels+j-at] += dy[j]
 			}
 		}
 	}
