@@ -39,6 +39,7 @@ type PFedBayes struct {
 	Weighting     string  // of the clients in the server's mean: uniform or data
 	TrainAll      bool    // clients that are not sampled train their q too
 	OptState      string  // of w's optimizer: reset at each download, or persist
+	Init          string  // how means are drawn: normal, or he
 	Start         string  // of the personal means: shared (the server's) or independent (their own draw)
 }
 
@@ -49,7 +50,7 @@ func NewPFedBayes() *PFedBayes {
 		Descent:  Descent{Optimizer: "adam", LR: 0.001},
 		LRGlobal: 0.001, Zeta: 10, Rho: -2.5, Beta: 1,
 		Samples: 1, NoiseScale: 1, Likelihood: "sum", PersonalSteps: 1, UpdateOrder: "simultaneous",
-		Rule: string(priors.RhoMean), Weighting: "uniform", TrainAll: true, OptState: "reset", Start: "shared",
+		Rule: string(priors.RhoMean), Weighting: "uniform", TrainAll: true, OptState: "reset", Init: "normal", Start: "shared",
 	}
 }
 
@@ -96,6 +97,7 @@ func (m *PFedBayes) Params() []Param {
 		Param{Name: "weighting", Usage: "of clients in the server's mean", Value: &m.Weighting, OneOf: []string{"uniform", "data"}},
 		Param{Name: "train-all", Usage: "clients that are not sampled train their personal distribution too", Value: &m.TrainAll},
 		Param{Name: "optimizer-state", Usage: "whether the global optimizer starts afresh each round", Value: &m.OptState, OneOf: []string{"reset", "persist"}},
+		Param{Name: "init", Usage: "means at the start: N(0, 0.1²) for all, or He's N(0, 2/fan-in)", Value: &m.Init, OneOf: []string{"normal", "he"}},
 		Param{Name: "start", Usage: "personal means at the start: the server's, or a draw of each client's own", Value: &m.Start, OneOf: []string{"shared", "independent"}},
 	)
 }
@@ -143,12 +145,16 @@ func (m *PFedBayes) Objective(b *graph.Builder, task Task) {
 func noise(k int) string { return "noise" + strconv.Itoa(k) }
 
 func (m *PFedBayes) Server(task Task, cpu *kernels.CPU, r rng.Stream) priors.Gaussian {
-	return priors.Constant(task.Net.InitNormal(cpu, initStd, r), float32(m.Rho))
+	mu := task.Net.InitNormal(cpu, initStd, r)
+	if m.Init == "he" {
+		mu = task.Net.InitHe(cpu, r)
+	}
+	return priors.Constant(mu, float32(m.Rho))
 }
 
 func (m *PFedBayes) Client(task Task, cpu *kernels.CPU, s priors.Gaussian, r rng.Stream) PFedBayesState {
 	if m.Start == "independent" {
-		return PFedBayesState{Q: priors.Constant(task.Net.InitNormal(cpu, initStd, r), float32(m.Rho))}
+		return PFedBayesState{Q: m.Server(task, cpu, r)}
 	}
 	return PFedBayesState{Q: s.Clone()}
 }

@@ -107,3 +107,19 @@ func TestInitIsAddressed(t *testing.T) {
 		}
 	}
 }
+
+func TestInitHe(t *testing.T) {
+	m := mnist(t)
+	w := m.InitHe(kernels.New(kernels.Best()), rng.Stream{Seed: 1})
+	for _, s := range m.Segments {
+		want := 0.0
+		if len(s.Shape) > 1 {
+			want = 2 / float64(s.FanIn)
+		}
+		n := float64(s.Size())
+		mean, variance := moments(s.Of(w))
+		if math.Abs(mean) > 5*math.Sqrt(want/n) || math.Abs(variance-want) > 5*want*math.Sqrt(2/n) {
+			t.Errorf("%s: mean %v and variance %v, want about 0 and %v", s, mean, variance, want)
+		}
+	}
+}
