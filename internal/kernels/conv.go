@@ -48,9 +48,10 @@ func (c *CPU) Conv2D(y, x, w, bias []float32, rows int, g Conv, relu bool) {
 	}
 	size := g.OH * g.OW * g.Out
 	stride := apart(g.H * g.W * g.In)
-	block := c.scratch(convImages * stride)
-	for i := 0; i < rows; i += convImages {
-		m := min(convImages, rows-i)
+	most := balanced(max(rows, 1), convImages)
+	block := c.scratch(most * stride)
+	for i := 0; i < rows; i += most {
+		m := min(most, rows-i)
 		layApart(block, stride, x[i*g.H*g.W*g.In:], g.H*g.W*g.In, m)
 		s.run(c, y[i*size:], size, block, stride, m)
 	}
@@ -71,11 +72,12 @@ func (c *CPU) ConvGradX(dx, dy, w []float32, rows int, g Conv) {
 	}
 	size, dySize := g.H*g.W*g.In, g.OH*g.OW*g.Out
 	stride := apart(dySize)
-	buf := c.scratch(len(w) + convImages*stride)
+	most := balanced(max(rows, 1), convImages)
+	buf := c.scratch(len(w) + most*stride)
 	turned, block := buf[:len(w)], buf[len(w):]
-	g.turn(turned, w)
-	for i := 0; i < rows; i += convImages {
-		m := min(convImages, rows-i)
+	g.turn(c, turned, w)
+	for i := 0; i < rows; i += most {
+		m := min(most, rows-i)
 		layApart(block, stride, dy[i*dySize:], dySize, m)
 		s.weights = turned
 		for ry := range g.Stride {
@@ -100,26 +102,16 @@ func classSize(first, n, step int) int { return max(0, (n-first+step-1)/step) }
 
 // turn writes, for each class of positions that ConvGradX tells apart, the weights [kh, kw, Out, In] that it meets, in
 // reverse order of kernel rows and columns.
-func (g Conv) turn(dst, w []float32) {
+func (g Conv) turn(c *CPU, dst, w []float32) {
 	for ry := range g.Stride {
 		for rx := range g.Stride {
 			for j := classSize(ry, g.KH, g.Stride) - 1; j >= 0; j-- {
 				for i := classSize(rx, g.KW, g.Stride) - 1; i >= 0; i-- {
 					at := (ry+j*g.Stride)*g.KW + rx + i*g.Stride
-					flip(dst[:g.In*g.Out], w[at*g.In*g.Out:][:g.In*g.Out], g.In, g.Out)
+					c.flip(dst[:g.In*g.Out], w[at*g.In*g.Out:][:g.In*g.Out], g.In, g.Out)
 					dst = dst[g.In*g.Out:]
 				}
 			}
-		}
-	}
-}
-
-// flip writes the transpose of src [rows, cols] to dst.
-func flip(dst, src []float32, rows, cols int) {
-	for j := range cols {
-		column := dst[j*rows:][:rows]
-		for i := range column {
-			column[i] = src[i*cols+j]
 		}
 	}
 }
@@ -135,7 +127,7 @@ func (c *CPU) ConvGradW(dw, dbias, x, dy []float32, rows int, g Conv) {
 	clear(dbias)
 	sum := c.scratch(g.Out)
 	xSize, size := g.H*g.W*g.In, g.OH*g.OW*g.Out
-	most := max(1, convPlaces/(g.OH*g.OW))
+	most := balanced(max(rows, 1), max(1, convPlaces/(g.OH*g.OW)))
 	for i := 0; i < rows; i += most {
 		m := min(most, rows-i)
 		g.gradW(c, dw, x[i*xSize:], dy[i*size:], m)
@@ -151,27 +143,28 @@ func (c *CPU) ConvGradW(dw, dbias, x, dy []float32, rows int, g Conv) {
 // whose sums run over columns, rows and images.
 func (g Conv) gradW(c *CPU, dw, x, dy []float32, m int) {
 	for q := 0; q < g.OW; {
-		lo, hi := covered(q*g.Stride-g.Left, g.KW, g.W)
-		end := q + 1
-		for ; end < g.OW; end++ {
-			if l, h := covered(end*g.Stride-g.Left, g.KW, g.W); l != lo || h != hi {
-				break
-			}
-		}
+		at := q*g.Stride - g.Left
+		lo, hi := covered(at, g.KW, g.W)
+		end := q + alike(at, g.Stride, g.KW, g.W, g.OW-q)
 		for ky := range g.KH {
 			p, last := g.seeing(ky)
 			if p >= last {
 				continue
 			}
-			s := nest{
-				{end - q, g.Stride * g.In, g.Out},
-				{last - p, g.Stride * g.W * g.In, g.OW * g.Out},
-				{m, g.H * g.W * g.In, g.OH * g.OW * g.Out},
+			t := product{
+				m: (hi - lo) * g.In, n: g.Out,
+				a: x[((p*g.Stride-g.Top+ky)*g.W+at+lo)*g.In:], aRow: 1,
+				b:   dy[(p*g.OW+q)*g.Out:],
+				dst: dw[(ky*g.KW+lo)*g.In*g.Out:], dstRow: g.Out,
+				sum: nest{
+					{end - q, g.Stride * g.In, g.Out},
+					{last - p, g.Stride * g.W * g.In, g.OW * g.Out},
+					{m, g.H * g.W * g.In, g.OH * g.OW * g.Out},
+				},
+				places: 1,
+				acc:    true,
 			}
-			a := x[((p*g.Stride-g.Top+ky)*g.W+q*g.Stride-g.Left+lo)*g.In:]
-			b := dy[(p*g.OW+q)*g.Out:]
-			dst := dw[(ky*g.KW+lo)*g.In*g.Out:]
-			c.nested((hi-lo)*g.In, g.Out, a, 1, b, &s, dst, g.Out, epilogue{acc: true})
+			t.compute(c)
 		}
 		q = end
 	}
@@ -184,6 +177,7 @@ func (g Conv) seeing(ky int) (first, last int) {
 
 const (
 	convImages = 28   // images in a block of Conv2D and ConvGradX: two tiles of the largest height
+	fewImages  = 3    // at most so many images are computed one by one; for four that is slower in every layer of a VGG
 	convPlaces = 1024 // places of the window, over all images, in a block of ConvGradW: its sums grow no longer
 )
 
@@ -203,28 +197,40 @@ type sweep struct {
 	relu bool
 }
 
-// run sweeps over m images that begin stride apart, to results that begin size apart.
+// run sweeps over m images that begin stride apart, to results that begin size apart. A product has one row for each
+// image, or, where images are few, for each place of a run of places that see the same columns of the kernel.
 func (s *sweep) run(c *CPU, dst []float32, size int, images []float32, stride, m int) {
 	for p := range s.rows {
 		y := s.top + p*s.step
 		y0, y1 := covered(y, s.kh, s.h)
-		for q := range s.cols {
+		for q, run := 0, 0; q < s.cols; q += run {
 			x := s.left + q*s.step
 			x0, x1 := covered(x, s.kw, s.w)
+			run = alike(x, s.step, s.kw, s.w, s.cols-q)
 			out := dst[p*s.rowStride+q*s.colStride:]
 			if y0 >= y1 || x0 >= x1 {
-				for i := range m {
-					clear(out[i*size:][:s.n])
+				for i := range m * run {
+					clear(out[i/run*size+i%run*s.colStride:][:s.n])
 				}
 				continue
 			}
-			sum := nest{
-				{(x1 - x0) * s.depth, 1, s.n},
-				{y1 - y0, s.w * s.depth, s.kw * s.depth * s.n},
-				{1, 0, 0},
+			t := product{
+				m: m, n: s.n,
+				a: images[((y+y0)*s.w+x+x0)*s.depth:], aRow: stride,
+				b:   s.weights[(y0*s.kw+x0)*s.depth*s.n:],
+				dst: out, dstRow: size,
+				sum: nest{
+					{(x1 - x0) * s.depth, 1, s.n},
+					{y1 - y0, s.w * s.depth, s.kw * s.depth * s.n},
+					{1, 0, 0},
+				},
+				places: run, aPlace: s.step * s.depth, dstPlace: s.colStride,
+				bias: s.bias, relu: s.relu,
 			}
-			c.nested(m, s.n, images[((y+y0)*s.w+x+x0)*s.depth:], stride, s.weights[(y0*s.kw+x0)*s.depth*s.n:], &sum,
-				out, size, epilogue{bias: s.bias, relu: s.relu})
+			if m <= fewImages {
+				t.m, t.aRow, t.dstRow, t.places, t.aPlace, t.dstPlace = t.places, t.aPlace, t.dstPlace, t.m, t.aRow, t.dstRow
+			}
+			t.compute(c)
 		}
 	}
 }

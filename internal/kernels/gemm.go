@@ -75,3 +75,9 @@ func checkMatrix(op, name string, data []float32, rows, cols, ld int) {
 			op, name, len(data), want, rows, cols, ld))
 	}
 }
+
+// balanced returns the smallest size of equal blocks that are as few as blocks of size most; n is positive.
+func balanced(n, most int) int {
+	blocks := (n + most - 1) / most
+	return (n + blocks - 1) / blocks
+}

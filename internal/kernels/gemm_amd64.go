@@ -50,12 +50,6 @@ func (c *CPU) gemmKernel(m, n, k int, a, b operand, dst []float32, ldd int, acc 
 	}
 }
 
-// balanced returns the smallest size of equal blocks that are as few as blocks of size most.
-func balanced(n, most int) int {
-	blocks := (n + most - 1) / most
-	return (n + blocks - 1) / blocks
-}
-
 // from returns the part of x that begins at element (i, j).
 func (x operand) from(i, j int) operand {
 	return operand{x.data[i*x.row+j*x.col:], x.row, x.col}

@@ -2,6 +2,6 @@
 
 package kernels
 
-func (c *CPU) nested(m, n int, a []float32, aRow int, b []float32, s *nest, dst []float32, dstRow int, e epilogue) {
-	nestedGeneric(m, n, a, aRow, b, s, dst, dstRow, e)
-}
+func (p *product) compute(*CPU) { p.generic() }
+
+func (c *CPU) flip(dst, src []float32, rows, cols int) { flipGeneric(dst, src, rows, cols) }

@@ -66,20 +66,9 @@ func (v *views) next() bool {
 	v.x0, v.x1 = covered(q, v.KW, v.W)
 	v.y = (v.row*v.OW + v.col) * v.channels
 	v.x = ((image*v.H+p+v.y0)*v.W + q + v.x0) * v.channels
-	v.places, v.col = v.same(v.col), v.col+v.same(v.col)
+	v.places = alike(q, v.Stride, v.KW, v.W, v.OW-v.col)
+	v.col += v.places
 	return true
-}
-
-// same returns the number of places from column col on that see the same columns of the window.
-func (w Window) same(col int) int {
-	lo, hi := covered(col*w.Stride-w.Left, w.KW, w.W)
-	n := 1
-	for ; col+n < w.OW; n++ {
-		if l, h := covered((col+n)*w.Stride-w.Left, w.KW, w.W); l != lo || h != hi {
-			break
-		}
-	}
-	return n
 }
 
 // maxPoolGeneric pools the channels from the given one on.

@@ -23,3 +23,14 @@ func (w Window) check(name string) {
 
 // covered returns the part [lo, hi) of k positions from at on, which may be negative, that lies within n positions.
 func covered(at, k, n int) (lo, hi int) { return max(0, -at), min(k, n-at) }
+
+// alike returns at how many of the next places, at, at+step …, the same part of k positions lies within n positions.
+func alike(at, step, k, n, places int) int {
+	lo, hi := covered(at, k, n)
+	for i := 1; i < places; i++ {
+		if l, h := covered(at+i*step, k, n); l != lo || h != hi {
+			return i
+		}
+	}
+	return places
+}
