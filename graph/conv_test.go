@@ -203,6 +203,32 @@ func TestConvNet(t *testing.T) {
 	}
 }
 
+// TestPoolAndMore checks a convolution whose output goes into a pooling and elsewhere: the pooling's gradient has been
+// through ReLU then, the other has not.
+func TestPoolAndMore(t *testing.T) {
+	const batch, side, out = 3, 4, 5
+	for _, relu := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(17, 18))
+		const nw, classes, pooled = 9 * out, side * side * out, 4 * out
+		graphtest.Check(t, graphtest.Case{
+			Build: func(b *Builder) {
+				w := b.Param("w", nw+out)
+				z := Conv2D(b.Input("x", batch, side, side, 1), Slice(w, 0, 3, 3, 1, out), Slice(w, nw, out), Window{3, 3, 1, Same}, relu)
+				p := MaxPool2D(z, Window{2, 2, 2, Valid})
+				y := b.Input("y", batch)
+				b.Minimize("loss", Sum(CrossEntropy(Reshape(z, batch, classes), y), CrossEntropy(Reshape(p, batch, pooled), y)), w)
+			},
+			Params: map[string][]float32{"w": normals(r, nw+out, 0, 1)},
+			Data:   map[string][]float32{"x": normals(r, batch*side*side, 0, 1), "y": labels(r, batch, pooled)},
+			Loss: func(v map[string][]float64) float64 {
+				z := conv64(v["x"], v["w"][:nw], v["w"][nw:], batch, side, side, 1, out, Window{3, 3, 1, Same}, relu)
+				p := pool64(z, batch, side, side, out, Window{2, 2, 2, Valid})
+				return crossEntropy64(z, v["y"], batch, classes) + crossEntropy64(p, v["y"], batch, pooled)
+			},
+		})
+	}
+}
+
 func TestWindowErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name string
