@@ -55,7 +55,7 @@ func (k pooled) run(_ *machine, out []float32, in [][]float32) { copy(out, k.vie
 func (pooled) wrt() []bool { return []bool{false, true} }
 
 func (k pooled) diff(in Nodes, _, grad *Node, _ []bool) []part {
-	return []part{{}, whole(apply("max-pool'", maxPoolGrad{k.maxPool}, in[1].Shape(), grad, in[0]))}
+	return []part{{}, whole(apply("max-pool'", maxPoolGrad(k), in[1].Shape(), grad, in[0]))}
 }
 
 // beforeReLU reports a gradient that ReLU has been taken into account in already.

@@ -48,7 +48,7 @@ func (c *CPU) Conv2D(y, x, w, bias []float32, rows int, g Conv, relu bool) {
 	}
 	size := g.OH * g.OW * g.Out
 	stride := apart(g.H * g.W * g.In)
-	most := balanced(max(rows, 1), convImages)
+	most := blockOf(rows, stride)
 	block := c.scratch(most * stride)
 	for i := 0; i < rows; i += most {
 		m := min(most, rows-i)
@@ -72,7 +72,7 @@ func (c *CPU) ConvGradX(dx, dy, w []float32, rows int, g Conv) {
 	}
 	size, dySize := g.H*g.W*g.In, g.OH*g.OW*g.Out
 	stride := apart(dySize)
-	most := balanced(max(rows, 1), convImages)
+	most := blockOf(rows, stride)
 	buf := c.scratch(len(w) + most*stride)
 	turned, block := buf[:len(w)], buf[len(w):]
 	g.turn(c, turned, w)
@@ -176,9 +176,10 @@ func (g Conv) seeing(ky int) (first, last int) {
 }
 
 const (
-	convImages = 28   // images in a block of Conv2D and ConvGradX: two tiles of the largest height
-	fewImages  = 3    // at most so many images are computed one by one; for four that is slower in every layer of a VGG
-	convPlaces = 1024 // places of the window, over all images, in a block of ConvGradW: its sums grow no longer
+	convImages  = 28      // images in a block of Conv2D and ConvGradX: two tiles of the largest height
+	fewImages   = 3       // at most so many images are computed one by one; for four that is slower in every layer of a VGG
+	convScratch = 1 << 20 // elements that such a block holds at most, unless one image has more
+	convPlaces  = 1024    // places of the window in a block of ConvGradW, unless one image has more: how long its sums grow
 )
 
 // A sweep moves a kernel of kh × kw over a block of images [h, w, depth], and computes one product at each place: of the
@@ -233,6 +234,11 @@ func (s *sweep) run(c *CPU, dst []float32, size int, images []float32, stride, m
 			t.compute(c)
 		}
 	}
+}
+
+// blockOf returns how many of rows images are taken at a time, when each takes size elements.
+func blockOf(rows, size int) int {
+	return balanced(max(rows, 1), max(1, min(convImages, convScratch/size)))
 }
 
 // apart returns a distance of at least n elements at which images are laid out for a product that reads one element of

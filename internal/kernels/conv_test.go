@@ -194,6 +194,15 @@ func TestConvNaN(t *testing.T) {
 	})
 }
 
+// TestConvBlocks checks that blocks are of equal size and small, whatever the size of an image.
+func TestConvBlocks(t *testing.T) {
+	for _, tt := range []struct{ rows, size, want int }{{0, 10, 1}, {28, 10, 28}, {29, 10, 15}, {100, 10, 25}, {100, convScratch / 3, 3}, {5, 2 * convScratch, 1}} {
+		if got := blockOf(tt.rows, tt.size); got != tt.want {
+			t.Errorf("%d images of %d: blocks of %d, want %d", tt.rows, tt.size, got, tt.want)
+		}
+	}
+}
+
 func TestConvAllocations(t *testing.T) {
 	forEachISA(t, func(t *testing.T, c *CPU) {
 		g := convCase{Conv{Window{8, 8, 4, 4, 3, 3, 2, 0, 0}, 5, 17}, 30, true}

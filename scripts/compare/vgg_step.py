@@ -1,13 +1,17 @@
-"""Times a pFedBayes client step of a Gaussian VGG in PyTorch, as `go test ./graph -run - -bench VGGStep -cpu 1` times ours.
+"""Times a pFedBayes client step of a Gaussian VGG here and in PyTorch, one thread each, and prints the ratio.
 
-The same step: batch 100 of CIFAR-10's size, convolutions 3x3 to 16, 32, 64, 128 and 128 channels, each with ReLU and 2x2
+Ours is a Go benchmark, run by this script; the same step in PyTorch is below: batch 100 of CIFAR-10's size, convolutions 3x3 to 16, 32, 64, 128 and 128 channels, each with ReLU and 2x2
 max-pooling, and a linear layer; one draw of the weights, n/b * NLL + zeta * KL for q and KL for w, gradients of both by
-autograd, Adam for both. One thread. Prints microseconds a step for both memory layouts: the median of rounds of 3 steps.
+autograd, Adam for both. PyTorch is timed in both of its memory layouts, by the median of rounds of 3 steps, and the
+ratio is to the faster one.
 
     pip install torch && python3 scripts/compare/vgg_step.py
 """
 
+import pathlib
+import re
 import statistics
+import subprocess
 import time
 
 import torch
@@ -68,9 +72,22 @@ def measure(layout):
     return statistics.median(times)
 
 
+OURS = "go test ./graph -run - -bench VGGStep -benchtime 100x -cpu 1"
+
+
+def ours():
+    root = pathlib.Path(__file__).parents[2]
+    out = subprocess.run(OURS.split(), cwd=root, check=True, capture_output=True, text=True).stdout
+    return {isa: float(us) for isa, us in re.findall(r"VGGStep/(\w+).*?([\d.]+) µs-all", out)}
+
+
 def main():
-    for layout in (torch.contiguous_format, torch.channels_last):
-        print(f"torch {torch.__version__}, {layout}: {measure(layout):.0f} µs a step")
+    here = ours()
+    torchs = {layout: measure(layout) for layout in (torch.contiguous_format, torch.channels_last)}
+    for layout, us in torchs.items():
+        print(f"torch {torch.__version__}, {layout}: {us:.0f} µs a step")
+    for isa, us in here.items():
+        print(f"fedbayes, {isa}: {us:.0f} µs a step, {min(torchs.values()) / us:.2f} times as fast")
 
 
 if __name__ == "__main__":
