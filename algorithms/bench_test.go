@@ -52,7 +52,7 @@ func BenchmarkStep(b *testing.B) {
 				round := 0
 				for b.Loop() {
 					round++
-					if _, _, err := m.Train(w, m.Download(s, 0), c, data, r.At(round, 0)); err != nil {
+					if _, _, err := m.Train(b.Context(), w, m.Download(s, 0), c, data, r.At(round, 0)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -76,7 +76,7 @@ func TestNoGarbage(t *testing.T) {
 					data.Steps = n
 					return testing.AllocsPerRun(3, func() {
 						data.Epoch, data.Pos = 0, 0 // an epoch is three steps, and a shuffle does allocate
-						if _, _, err := m.Train(w, m.Download(s, 0), c, data, r); err != nil {
+						if _, _, err := m.Train(t.Context(), w, m.Download(s, 0), c, data, r); err != nil {
 							t.Fatal(err)
 						}
 					})

@@ -1,7 +1,7 @@
 package algorithms
 
 import (
-	"fmt"
+	"context"
 	"math"
 
 	"fedbayes/graph"
@@ -56,20 +56,24 @@ func (o *Descent) Server(task Task, _ *kernels.CPU, r rng.Stream) []float32 {
 	return task.Net.InitUniform(r)
 }
 
-// Check refuses settings of sgd for another optimizer.
-func (o *Descent) Check() error {
-	if o.Optimizer != "sgd" && (o.Momentum != 0 || o.WeightDecay != 0) {
-		return fmt.Errorf("--optimizer %s: --momentum and --weight-decay belong to sgd", o.Optimizer)
+// Idle names the settings of sgd where another optimizer is chosen.
+func (o *Descent) Idle() map[string]string {
+	if o.Optimizer == "sgd" {
+		return map[string]string{}
 	}
-	return nil
+	why := "it belongs to --optimizer sgd, not to " + o.Optimizer
+	return map[string]string{"momentum": why, "weight-decay": why}
 }
 
 // descend minimises the cross-entropy of weights p in place, over the mini-batches of a round.
-func (o *Descent) descend(w *Worker, p []float32, s *graph.Moments, data *Data) (Report, error) {
+func (o *Descent) descend(ctx context.Context, w *Worker, p []float32, s *graph.Moments, data *Data) (Report, error) {
 	e, rule := w.Exec, o.rule(o.LR)
 	e.Feed("w", p)
 	rep := Report{KL: math.NaN()}
 	for step := range data.Steps {
+		if err := ctx.Err(); err != nil {
+			return rep, err
+		}
 		rows := w.next(data)
 		e.Set("1/rows", 1/float32(rows))
 		e.Run(rows)

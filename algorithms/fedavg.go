@@ -1,9 +1,9 @@
 package algorithms
 
 import (
+	"context"
 	"slices"
 
-	"fedbayes/graph"
 	"fedbayes/internal/kernels"
 	"fedbayes/internal/rng"
 )
@@ -28,9 +28,9 @@ func (m *FedAvg) Client(Task, *kernels.CPU, []float32, rng.Stream) None { return
 
 func (m *FedAvg) Download(s []float32, _ int) []float32 { return s }
 
-func (m *FedAvg) Train(w *Worker, d []float32, _ *None, data *Data, _ rng.Stream) ([]float32, Report, error) {
+func (m *FedAvg) Train(ctx context.Context, w *Worker, d []float32, _ *None, data *Data, _ rng.Stream) ([]float32, Report, error) {
 	p := slices.Clone(d)
-	rep, err := m.descend(w, p, &graph.Moments{}, data)
+	rep, err := m.descend(ctx, w, p, w.forgetful(0), data)
 	return p, rep, err
 }
 

@@ -33,7 +33,7 @@ func TestFedAvgRound(t *testing.T) {
 			ex, r := testExamples(uint64(i), n), rng.Stream{Seed: 2, Client: i}
 			ref := widened(s)
 			sgd64(ref, testData(ex, 6, r), m.LR, momentum, 1e-3)
-			up, _, err := m.Train(w, s, &None{}, testData(ex, 6, r), r)
+			up, _, err := m.Train(t.Context(), w, s, &None{}, testData(ex, 6, r), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,13 +56,13 @@ func TestFedAvgOneClient(t *testing.T) {
 	one, local := slices.Clone(s), LocalState{W: slices.Clone(s)}
 	data := testData(ex, 4, r)
 	for range 3 {
-		up, _, err := m.Train(w, one, &None{}, data, r)
+		up, _, err := m.Train(t.Context(), w, one, &None{}, data, r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.Aggregate(&one, []Upload[[]float32]{{Examples: 9, Msg: up}})
 	}
-	if _, _, err := NewLocal().Train(w, None{}, &local, testData(ex, 12, r), r); err != nil {
+	if _, _, err := NewLocal().Train(t.Context(), w, None{}, &local, testData(ex, 12, r), r); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(one, local.W) {
@@ -79,7 +79,7 @@ func TestFedAvgIsLargeBatch(t *testing.T) {
 	var ups []Upload[[]float32]
 	for i, n := range []int{1, 3} { // no more than a batch each
 		ex := testExamples(uint64(i), n)
-		up, _, err := m.Train(w, s, &None{}, testData(ex, 1, r), r)
+		up, _, err := m.Train(t.Context(), w, s, &None{}, testData(ex, 1, r), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,11 +101,11 @@ func TestLocalKeepsMomentum(t *testing.T) {
 	a, b := m.Client(w.Task, w.CPU, s, r), m.Client(w.Task, w.CPU, s, r)
 	data := testData(ex, 3, r)
 	for range 2 {
-		if _, _, err := m.Train(w, None{}, &a, data, r); err != nil {
+		if _, _, err := m.Train(t.Context(), w, None{}, &a, data, r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := m.Train(w, None{}, &b, testData(ex, 6, r), r); err != nil {
+	if _, _, err := m.Train(t.Context(), w, None{}, &b, testData(ex, 6, r), r); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(a.W, b.W) {

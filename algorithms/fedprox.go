@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"context"
 	"fedbayes/graph"
 	"fedbayes/internal/rng"
 	"fedbayes/priors"
@@ -31,8 +32,8 @@ func (m *FedProx) Objective(b *graph.Builder, task Task) {
 	b.Minimize("loss", graph.Sum(graph.Scale(nll, b.Scalar("1/rows")), graph.Scale(near, b.Scalar("mu"))), w)
 }
 
-func (m *FedProx) Train(w *Worker, d []float32, c *None, data *Data, r rng.Stream) ([]float32, Report, error) {
+func (m *FedProx) Train(ctx context.Context, w *Worker, d []float32, c *None, data *Data, r rng.Stream) ([]float32, Report, error) {
 	w.Exec.Feed("anchor", d)
 	w.Exec.Set("mu", float32(m.Mu))
-	return m.FedAvg.Train(w, d, c, data, r)
+	return m.FedAvg.Train(ctx, w, d, c, data, r)
 }

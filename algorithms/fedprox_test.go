@@ -14,7 +14,7 @@ func prox(t *testing.T, mu, lr float64, steps int) (got []float32, server []floa
 	m.Mu, m.LR = mu, lr
 	w, r := testWorker(t, erase(m)), rng.Stream{Seed: 7}
 	server = m.Server(w.Task, w.CPU, r)
-	got, _, err := m.Train(w, server, &None{}, testData(testExamples(7, 7), steps, r), r)
+	got, _, err := m.Train(t.Context(), w, server, &None{}, testData(testExamples(7, 7), steps, r), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestFedProxWithoutTerm(t *testing.T) {
 	m := NewFedAvg()
 	m.LR = 0.05
 	w, r := testWorker(t, erase(m)), rng.Stream{Seed: 7}
-	want, _, err := m.Train(w, server, &None{}, testData(testExamples(7, 7), 20, r), r)
+	want, _, err := m.Train(t.Context(), w, server, &None{}, testData(testExamples(7, 7), 20, r), r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"context"
 	"slices"
 
 	"fedbayes/graph"
@@ -29,8 +30,8 @@ func (m *Local) Client(_ Task, _ *kernels.CPU, start []float32, _ rng.Stream) Lo
 
 func (m *Local) Download([]float32, int) None { return None{} }
 
-func (m *Local) Train(w *Worker, _ None, c *LocalState, data *Data, _ rng.Stream) (None, Report, error) {
-	rep, err := m.descend(w, c.W, &c.Opt, data)
+func (m *Local) Train(ctx context.Context, w *Worker, _ None, c *LocalState, data *Data, _ rng.Stream) (None, Report, error) {
+	rep, err := m.descend(ctx, w, c.W, &c.Opt, data)
 	return None{}, rep, err
 }
 

@@ -8,6 +8,8 @@
 package algorithms
 
 import (
+	"context"
+
 	"fedbayes/datasets"
 	"fedbayes/graph"
 	"fedbayes/internal/kernels"
@@ -27,8 +29,8 @@ type Method[S, C, D, U any] interface {
 	// Params lists the hyper-parameters, with pointers to them.
 	Params() []Param
 
-	// Check reports hyper-parameters that are each in range but do not go together.
-	Check() error
+	// Idle returns the hyper-parameters that have no effect beside the others as they are, with the reason.
+	Idle() map[string]string
 
 	// Objective declares the parameters and the losses of one local step.
 	Objective(b *graph.Builder, task Task)
@@ -42,8 +44,9 @@ type Method[S, C, D, U any] interface {
 	// Download returns what the server sends to client i, which must not be written to.
 	Download(s S, i int) D
 
-	// Train runs one client's round and returns what it uploads. It reads d and changes only c. An error is a *NonFinite.
-	Train(w *Worker, d D, c *C, data *Data, r rng.Stream) (U, Report, error)
+	// Train runs one client's round and returns what it uploads. It reads d and changes only c. An error is a *NonFinite,
+	// or the context's: a round can be long, and is given up between two steps.
+	Train(ctx context.Context, w *Worker, d D, c *C, data *Data, r rng.Stream) (U, Report, error)
 
 	// Aggregate folds the uploads, at least one and in ascending order of client, into the server.
 	Aggregate(s *S, ups []Upload[U])
@@ -91,6 +94,7 @@ type Worker struct {
 	Exec    *graph.Executor // of the method's objective
 	predict *graph.Executor
 	draw    []float32 // weights of one member of a prediction
+	scratch []*graph.Moments
 }
 
 // Programs are the compiled graphs of a run, which its workers share.
@@ -120,6 +124,16 @@ func (p *Programs) NewWorker(cpu *kernels.CPU) *Worker {
 		predict: p.predict.NewExecutor(cpu),
 		draw:    make([]float32, p.Net.Size()),
 	}
+}
+
+// forgetful returns the i-th of a worker's own memories of an optimizer, empty: for parameters that a client has for one
+// round only.
+func (w *Worker) forgetful(i int) *graph.Moments {
+	for len(w.scratch) <= i {
+		w.scratch = append(w.scratch, new(graph.Moments))
+	}
+	w.scratch[i].Reset()
+	return w.scratch[i]
 }
 
 // next puts the client's next mini-batch into the inputs x and y of the objective and returns its number of examples.

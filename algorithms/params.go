@@ -70,13 +70,3 @@ func (p Param) Allowed() string {
 	}
 	return fmt.Sprintf("%s %s %v and ≤ %v", what, low, p.Min, p.Max)
 }
-
-// checkAll returns the first error of params.
-func checkAll(params []Param) error {
-	for _, p := range params {
-		if err := p.Check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -2,7 +2,7 @@ package algorithms
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"strconv"
 
 	"fedbayes/graph"
@@ -67,7 +67,7 @@ func NewPFedBayesCode() *PFedBayes {
 	return m
 }
 
-// PFedBayesState is what a client keeps: its Gaussian, and the memories of both optimizers, for μ and for ρ.
+// PFedBayesState is what a client keeps: its Gaussian and the memory of its optimizer; that of w's only if it is to persist.
 type PFedBayesState struct {
 	Q          priors.Gaussian
 	OptQ, OptW GaussianMoments
@@ -110,15 +110,21 @@ func ruleNames() []string {
 	return names
 }
 
-func (m *PFedBayes) Check() error {
-	if m.closedForm() && m.UpdateOrder == "sequential" {
-		return errors.New("--update-order sequential: the closed-form server has no global step to order")
+func (m *PFedBayes) Idle() map[string]string {
+	idle := m.Descent.Idle()
+	if m.closedForm() {
+		for _, name := range []string{"lr-global", "optimizer-state", "update-order"} {
+			idle[name] = "with --server closed-form clients take no global steps"
+		}
 	}
-	return m.Descent.Check()
+	return idle
 }
 
 // closedForm says whether clients send their q and leave w to the server.
 func (m *PFedBayes) closedForm() bool { return m.Rule == string(priors.ClosedForm) }
+
+// simultaneous says whether both step from one point.
+func (m *PFedBayes) simultaneous() bool { return m.UpdateOrder == "simultaneous" && !m.closedForm() }
 
 func (m *PFedBayes) Objective(b *graph.Builder, task Task) {
 	n := task.Net.Size()
@@ -161,16 +167,16 @@ func (m *PFedBayes) Client(task Task, cpu *kernels.CPU, s priors.Gaussian, r rng
 
 func (m *PFedBayes) Download(s priors.Gaussian, _ int) priors.Gaussian { return s }
 
-func (m *PFedBayes) Train(wk *Worker, v priors.Gaussian, c *PFedBayesState, data *Data, r rng.Stream) (priors.Gaussian, Report, error) {
+func (m *PFedBayes) Train(ctx context.Context, wk *Worker, v priors.Gaussian, c *PFedBayesState, data *Data, r rng.Stream) (priors.Gaussian, Report, error) {
 	e, w, rep := wk.Exec, v.Clone(), Report{}
 	feed(e, "q", c.Q)
 	feed(e, "w", w)
+	optMu, optRho := &c.OptW.Mu, &c.OptW.Rho
 	if m.OptState == "reset" {
-		c.OptW.Mu.Reset()
-		c.OptW.Rho.Reset()
+		optMu, optRho = wk.forgetful(0), wk.forgetful(1)
 	}
-	q := stepper{wk, m.rule(m.LR), c.Q, &c.OptQ, "q.mu", "q.rho"}
-	global := stepper{wk, m.rule(m.LRGlobal), w, &c.OptW, "w.mu", "w.rho"}
+	q := stepper{wk, m.rule(m.LR), c.Q, &c.OptQ.Mu, &c.OptQ.Rho, "q.mu", "q.rho"}
+	global := stepper{wk, m.rule(m.LRGlobal), w, optMu, optRho, "w.mu", "w.rho"}
 	eps := make([][]float32, m.Samples)
 	for k := range eps {
 		eps[k] = e.Buffer(noise(k))
@@ -178,11 +184,14 @@ func (m *PFedBayes) Train(wk *Worker, v priors.Gaussian, c *PFedBayesState, data
 
 	n, steps := float64(data.Examples()), float64(data.Steps)
 	for step := range data.Steps {
+		if err := ctx.Err(); err != nil {
+			return w, rep, err
+		}
 		rows := wk.next(data)
 		m.scale(e, n, float64(rows), steps)
 		for j := range m.PersonalSteps {
 			m.draw(wk.CPU, eps, r, step*m.PersonalSteps+j)
-			if m.UpdateOrder == "simultaneous" && j == m.PersonalSteps-1 {
+			if m.simultaneous() && j == m.PersonalSteps-1 {
 				e.Run(rows)
 			} else {
 				e.RunFor("personal", rows)
@@ -199,7 +208,7 @@ func (m *PFedBayes) Train(wk *Worker, v priors.Gaussian, c *PFedBayesState, data
 		if m.closedForm() {
 			continue
 		}
-		if m.UpdateOrder == "sequential" {
+		if !m.simultaneous() {
 			e.RunFor("global", rows)
 		}
 		rep.Clamped += global.update()
@@ -246,16 +255,16 @@ func feed(e *graph.Executor, name string, g priors.Gaussian) {
 // A stepper moves one Gaussian along its gradients.
 type stepper struct {
 	*Worker
-	rule    graph.Optimizer
-	g       priors.Gaussian
-	opt     *GaussianMoments
-	mu, rho string // their names in the graph
+	rule          graph.Optimizer
+	g             priors.Gaussian
+	optMu, optRho *graph.Moments
+	mu, rho       string // their names in the graph
 }
 
 // update does one step and returns how many ρ it had to raise to their floor.
 func (s stepper) update() int {
-	s.rule.Update(s.CPU, &s.opt.Mu, s.g.Mu, s.Exec.Grad(s.mu))
-	s.rule.Update(s.CPU, &s.opt.Rho, s.g.Rho, s.Exec.Grad(s.rho))
+	s.rule.Update(s.CPU, s.optMu, s.g.Mu, s.Exec.Grad(s.mu))
+	s.rule.Update(s.CPU, s.optRho, s.g.Rho, s.Exec.Grad(s.rho))
 	return s.CPU.ClampMin(s.g.Rho, rhoFloor)
 }
 

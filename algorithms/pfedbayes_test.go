@@ -1,6 +1,8 @@
 package algorithms
 
 import (
+	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -58,7 +60,7 @@ func TestRound(t *testing.T) {
 				ex, r := testExamples(uint64(i), n), rng.Stream{Seed: 2}.At(1, i)
 				c := m.Client(w.Task, w.CPU, s, r)
 				q, local := client64(m, s, c.Q, testData(ex, 5, r), r)
-				up, rep, err := m.Train(w, s, &c, testData(ex, 5, r), r)
+				up, rep, err := m.Train(t.Context(), w, s, &c, testData(ex, 5, r), r)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -89,7 +91,7 @@ func TestClosedFormUploadsQ(t *testing.T) {
 	s := m.Server(w.Task, w.CPU, r)
 	c := m.Client(w.Task, w.CPU, s, r)
 	q, _ := client64(m, s, c.Q, testData(ex, 5, r), r)
-	up, _, err := m.Train(w, s, &c, testData(ex, 5, r), r)
+	up, _, err := m.Train(t.Context(), w, s, &c, testData(ex, 5, r), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func train(t *testing.T, m *PFedBayes, steps int) (q, w, s priors.Gaussian) {
 	r := rng.Stream{Seed: 4}.At(1, 0)
 	s = m.Server(wk.Task, wk.CPU, r)
 	c := m.Client(wk.Task, wk.CPU, s, r)
-	w, _, err := m.Train(wk, s, &c, testData(testExamples(4, 10), steps, r), r)
+	w, _, err := m.Train(t.Context(), wk, s, &c, testData(testExamples(4, 10), steps, r), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +136,7 @@ func TestWithoutPriorAndNoise(t *testing.T) {
 	wk := testWorker(t, erase(local))
 	c := LocalState{W: slices.Clone(s.Mu)}
 	r := rng.Stream{Seed: 4}.At(1, 0)
-	if _, _, err := local.Train(wk, None{}, &c, testData(testExamples(4, 10), 30, r), r); err != nil {
+	if _, _, err := local.Train(t.Context(), wk, None{}, &c, testData(testExamples(4, 10), 30, r), r); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(q.Mu, c.W) {
@@ -158,7 +160,7 @@ func TestWithoutPrior(t *testing.T) {
 	other := priors.Constant(make([]float32, len(s.Mu)), 1)
 	a, b := m.Client(wk.Task, wk.CPU, s, r), m.Client(wk.Task, wk.CPU, s, r)
 	for c, v := range map[*PFedBayesState]priors.Gaussian{&a: s, &b: other} {
-		if _, _, err := m.Train(wk, v, c, testData(testExamples(4, 10), 10, r), r); err != nil {
+		if _, _, err := m.Train(t.Context(), wk, v, c, testData(testExamples(4, 10), 10, r), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,7 +217,7 @@ func TestSwap(t *testing.T) {
 		for place, i := range order {
 			r := rng.Stream{Seed: 5}.At(1, i)
 			c := m.Client(wk.Task, wk.CPU, s, r)
-			up, _, err := m.Train(wk, s, &c, testData(testExamples(uint64(i), 9), 8, r), r)
+			up, _, err := m.Train(t.Context(), wk, s, &c, testData(testExamples(uint64(i), 9), 8, r), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +253,7 @@ func TestRhoFloor(t *testing.T) {
 	r := rng.Stream{Seed: 4}
 	s := m.Server(wk.Task, wk.CPU, r)
 	c := m.Client(wk.Task, wk.CPU, s, r)
-	if _, rep, err := m.Train(wk, s, &c, testData(testExamples(4, 10), 3, r), r); err != nil || rep.Clamped == 0 {
+	if _, rep, err := m.Train(t.Context(), wk, s, &c, testData(testExamples(4, 10), 3, r), r); err != nil || rep.Clamped == 0 {
 		t.Errorf("report %+v, error %v, want values of ρ that were raised", rep, err)
 	}
 }
@@ -259,7 +261,7 @@ func TestRhoFloor(t *testing.T) {
 // TestOptimizerState checks that the global optimizer forgets at a download or not, as it was told, and that the
 // personal one never does.
 func TestOptimizerState(t *testing.T) {
-	for state, steps := range map[string]int{"reset": 4, "persist": 8} {
+	for state, kept := range map[string]int{"reset": 0, "persist": 8} {
 		m := NewPFedBayes()
 		m.OptState = state
 		wk := testWorker(t, erase(m))
@@ -268,12 +270,34 @@ func TestOptimizerState(t *testing.T) {
 		c := m.Client(wk.Task, wk.CPU, s, r)
 		data := testData(testExamples(6, 10), 4, r)
 		for round := range 2 {
-			if _, _, err := m.Train(wk, s, &c, data, r.At(round, 0)); err != nil {
+			if _, _, err := m.Train(t.Context(), wk, s, &c, data, r.At(round, 0)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if c.OptW.Mu.Step != steps || c.OptQ.Mu.Step != 8 {
-			t.Errorf("%s: the optimizers count %d global and %d personal steps, want %d and 8", state, c.OptW.Mu.Step, c.OptQ.Mu.Step, steps)
+		if c.OptW.Mu.Step != kept || c.OptQ.Mu.Step != 8 {
+			t.Errorf("%s: the client's optimizers count %d global and %d personal steps, want %d and 8", state, c.OptW.Mu.Step, c.OptQ.Mu.Step, kept)
+		}
+		if kept == 0 && wk.scratch[0].Step != 4 {
+			t.Errorf("%s: %d global steps since the download, want 4", state, wk.scratch[0].Step)
+		}
+	}
+}
+
+// TestTrainStops checks that every method gives a round up between two steps when its context ends.
+func TestTrainStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, e := range All() {
+		m, err := New(e.Name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, r := testWorker(t, m), rng.Stream{Seed: 1}
+		s := m.Server(w.Task, w.CPU, r)
+		c := m.Client(w.Task, w.CPU, s, r)
+		data := testData(testExamples(1, 9), 1<<40, r)
+		if _, _, err := m.Train(ctx, w, m.Download(s, 0), c, data, r); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v, want that of the context", e.Name, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -87,11 +88,12 @@ func New(name, preset string) (Algorithm, error) {
 type Algorithm interface {
 	Params() []Param
 	Check() error
+	Idle() map[string]string
 	Objective(b *graph.Builder, task Task)
 	Server(task Task, cpu *kernels.CPU, r rng.Stream) any
 	Client(task Task, cpu *kernels.CPU, s any, r rng.Stream) any
 	Download(s any, i int) any
-	Train(w *Worker, d, c any, data *Data, r rng.Stream) (any, Report, error)
+	Train(ctx context.Context, w *Worker, d, c any, data *Data, r rng.Stream) (any, Report, error)
 	Aggregate(s any, ups []Upload[any])
 	Personal(s, c any) Predictor
 	Global(s any) Predictor
@@ -105,12 +107,17 @@ type erased[S, C, D, U any] struct{ m Method[S, C, D, U] }
 
 func (e erased[S, C, D, U]) Params() []Param { return e.m.Params() }
 
+// Check reports a hyper-parameter out of range.
 func (e erased[S, C, D, U]) Check() error {
-	if err := checkAll(e.m.Params()); err != nil {
-		return err
+	for _, p := range e.m.Params() {
+		if err := p.Check(); err != nil {
+			return err
+		}
 	}
-	return e.m.Check()
+	return nil
 }
+
+func (e erased[S, C, D, U]) Idle() map[string]string { return e.m.Idle() }
 
 func (e erased[S, C, D, U]) Objective(b *graph.Builder, task Task) { e.m.Objective(b, task) }
 
@@ -126,8 +133,8 @@ func (e erased[S, C, D, U]) Client(task Task, cpu *kernels.CPU, s any, r rng.Str
 
 func (e erased[S, C, D, U]) Download(s any, i int) any { return e.m.Download(*s.(*S), i) }
 
-func (e erased[S, C, D, U]) Train(w *Worker, d, c any, data *Data, r rng.Stream) (any, Report, error) {
-	return e.m.Train(w, d.(D), c.(*C), data, r)
+func (e erased[S, C, D, U]) Train(ctx context.Context, w *Worker, d, c any, data *Data, r rng.Stream) (any, Report, error) {
+	return e.m.Train(ctx, w, d.(D), c.(*C), data, r)
 }
 
 func (e erased[S, C, D, U]) Aggregate(s any, ups []Upload[any]) {

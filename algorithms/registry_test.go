@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -74,19 +75,24 @@ func TestParamCheck(t *testing.T) {
 	}
 }
 
-// TestChecks covers settings that are each in range but do nothing together.
-func TestChecks(t *testing.T) {
-	ordered, heavy, decaying := NewPFedBayes(), NewPFedBayes(), NewFedAvg()
-	ordered.Rule, ordered.UpdateOrder = "closed-form", "sequential"
-	heavy.Momentum = 0.9
-	decaying.Optimizer, decaying.WeightDecay = "adam", 0.1
-	for want, m := range map[string]Algorithm{
-		"--update-order sequential": erase(ordered),
-		"--optimizer adam: --mom":   erase(heavy),
-		"--weight-decay belong":     erase(decaying),
+// TestIdle covers settings that are each in range but do nothing beside the others.
+func TestIdle(t *testing.T) {
+	closed, adam := NewPFedBayesCode(), NewFedAvg()
+	closed.Rule = "closed-form"
+	adam.Optimizer = "adam"
+	for _, tt := range []struct {
+		m    Algorithm
+		want []string
+	}{
+		{erase(closed), []string{"lr-global", "momentum", "optimizer-state", "update-order", "weight-decay"}},
+		{erase(NewPFedBayes()), []string{"momentum", "weight-decay"}},
+		{erase(adam), []string{"momentum", "weight-decay"}},
+		{erase(NewFedAvg()), nil},
+		{erase(NewLocal()), nil},
 	} {
-		if err := m.Check(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q in it", err, want)
+		got := slices.Sorted(maps.Keys(tt.m.Idle()))
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("idle: %v, want %v", got, tt.want)
 		}
 	}
 }

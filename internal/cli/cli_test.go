@@ -130,12 +130,12 @@ func TestRefused(t *testing.T) {
 		"train --participation nan":                            `--participation NaN: want a number > 0`,
 		"train --algo local --participation 5":                 `--participation: every client of local trains in every round, alone`,
 		"train --algo fedavg --mc 10":                          `--mc: fedavg has no distribution to draw weights from`,
-		"train --momentum 0.5":                                 `--optimizer adam: --momentum and --weight-decay belong to sgd`,
+		"train --momentum 0.5":                                 `--momentum: no effect, it belongs to --optimizer sgd, not to adam`,
 		"train --zeta -1":                                      `--zeta -1: want a number ≥ 0`,
 		"train --zeta Inf":                                     `--zeta +Inf: want a number ≥ 0`,
 		"train --lr 0":                                         `--lr 0: want a number > 0`,
 		"train --optimizer adamw":                              `--optimizer "adamw": want one of sgd, adam (did you mean adam?)`,
-		"train --server closed-form --update-order sequential": `--update-order sequential: the closed-form server has no global step to order`,
+		"train --server closed-form --update-order sequential": `--update-order: no effect, with --server closed-form clients take no global steps`,
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Chdir(t.TempDir())

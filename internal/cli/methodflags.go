@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -119,6 +120,12 @@ func (s *settings) newMethod(ts texts) (algorithms.Algorithm, error) {
 	}
 	if err := m.Check(); err != nil {
 		return nil, usageError{err}
+	}
+	idle := m.Idle()
+	for _, name := range slices.Sorted(maps.Keys(idle)) {
+		if ts.has(name) {
+			return nil, usagef("--%s: no effect, %s", name, idle[name])
+		}
 	}
 	return m, nil
 }

@@ -200,7 +200,7 @@ func (r *run) train(ctx context.Context, t int, sampled []int) ([]training, erro
 	err := r.each(ctx, len(ids), func(w *worker, k int) error {
 		i := ids[k]
 		data := &algorithms.Data{Batches: r.batches[i], Steps: r.steps(r.batches[i])}
-		up, rep, err := r.method.Train(w.Worker, downs[k], r.states[i], data, r.root.At(t, i))
+		up, rep, err := r.method.Train(ctx, w.Worker, downs[k], r.states[i], data, r.root.At(t, i))
 		if err != nil {
 			return fmt.Errorf("client %d: %w", i, err)
 		}

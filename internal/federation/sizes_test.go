@@ -167,7 +167,7 @@ type dealt struct {
 	seen map[int]map[int]int // client, example
 }
 
-func (m dealt) Train(_ *algorithms.Worker, d, _ any, data *algorithms.Data, r rng.Stream) (any, algorithms.Report, error) {
+func (m dealt) Train(_ context.Context, _ *algorithms.Worker, d, _ any, data *algorithms.Data, r rng.Stream) (any, algorithms.Report, error) {
 	if m.seen[r.Client] == nil {
 		m.seen[r.Client] = map[int]int{}
 	}

@@ -124,12 +124,12 @@ func (s *spy) Client(task algorithms.Task, cpu *kernels.CPU, server any, r rng.S
 	return c
 }
 
-func (s *spy) Train(w *algorithms.Worker, d, c any, data *algorithms.Data, r rng.Stream) (any, algorithms.Report, error) {
+func (s *spy) Train(ctx context.Context, w *algorithms.Worker, d, c any, data *algorithms.Data, r rng.Stream) (any, algorithms.Report, error) {
 	if s.before != nil {
 		s.before(r.Client)
 	}
 	got := spell(d)
-	u, rep, err := s.Algorithm.Train(w, d, c, data, r)
+	u, rep, err := s.Algorithm.Train(ctx, w, d, c, data, r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if spell(d) != got {
