@@ -3,7 +3,6 @@ package layers
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"fedbayes/graph"
 )
@@ -68,7 +67,7 @@ func vgg(shape []int, classes int, arg string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range strings.Split(arg, ",") {
+	for _, item := range list(arg) {
 		if item == "M" {
 			if err := s.pool(); err != nil {
 				return nil, err

@@ -15,7 +15,7 @@ type Entry struct {
 	make func(in []int, classes int, arg string) (*Model, error)
 }
 
-// All lists the models. A model is called by its name, or by name:argument.
+// All lists the models. A model is called by its name, or by name:argument; hyphens may stand for an argument's commas.
 func All() []Entry {
 	return []Entry{
 		{"mlp", "perceptron with one hidden layer; mlp:200,100 sets the widths of its hidden layers", "100", mlp},
@@ -50,10 +50,19 @@ func New(spec string, shape []int, classes int) (*Model, error) {
 	return nil, fmt.Errorf("model %s: want one of %s", spec, strings.Join(names, ", "))
 }
 
+// list splits the argument of a model at its commas, or at its hyphens: cells of a CSV write mlp:200-100 for mlp:200,100,
+// and can be given back.
+func list(arg string) []string {
+	if strings.Contains(arg, ",") || strings.HasPrefix(arg, "-") {
+		return strings.Split(arg, ",")
+	}
+	return strings.Split(arg, "-")
+}
+
 // numbers parses a list like 200,100.
 func numbers(arg string, most int) ([]int, error) {
 	var ns []int
-	for _, s := range strings.Split(arg, ",") {
+	for _, s := range list(arg) {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > most {
 			return nil, fmt.Errorf("width %q, want a whole number from 1 to %d", s, most)
@@ -79,7 +88,7 @@ func mlp(shape []int, classes int, arg string) (*Model, error) {
 }
 
 func mlp2(shape []int, classes int, arg string) (*Model, error) {
-	if n := 1 + strings.Count(arg, ","); n != 2 {
+	if n := len(list(arg)); n != 2 {
 		return nil, fmt.Errorf("%d hidden layers, want 2, as mlp2:100,100", n)
 	}
 	return mlp(shape, classes, arg)

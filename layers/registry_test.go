@@ -84,6 +84,11 @@ func TestNewErrors(t *testing.T) {
 		{"mlp2:5", `model mlp2:5: 1 hidden layers, want 2, as mlp2:100,100`},
 		{"mlp2:5,5,5", `model mlp2:5,5,5: 3 hidden layers, want 2, as mlp2:100,100`},
 		{"vgg:3", `model vgg:3: examples of shape [4], want images`},
+		{"mlp:5--5", `model mlp:5--5: width "", want a whole number from 1 to 65536`},
+		{"mlp:5-", `model mlp:5-: width "", want a whole number from 1 to 65536`},
+		{"mlp:5,-5", `model mlp:5,-5: width "-5", want a whole number from 1 to 65536`},
+		{"mlp:5-5,5", `model mlp:5-5,5: width "5-5", want a whole number from 1 to 65536`},
+		{"mlp2:5-5-5", `model mlp2:5-5-5: 3 hidden layers, want 2, as mlp2:100,100`},
 		{"mlp2:5,x", `model mlp2:5,x: width "x", want a whole number from 1 to 65536`},
 	}
 	for _, tt := range tests {
@@ -116,6 +121,26 @@ func TestAll(t *testing.T) {
 		}
 		if fmt.Sprint(plain.Segments) != fmt.Sprint(full.Segments) {
 			t.Errorf("%s is %v, with its default written out %v", e.Name, plain.Segments, full.Segments)
+		}
+	}
+}
+
+// TestHyphens: the cell that a CSV has for a model, with hyphens for commas, makes the same model.
+func TestHyphens(t *testing.T) {
+	for _, e := range All() {
+		spec := e.Name + ":" + e.Default
+		cell := strings.ReplaceAll(spec, ",", "-")
+		want, err := New(spec, []int{32, 32}, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := New(cell, []int{32, 32}, 3)
+		if err != nil {
+			t.Errorf("%s: %v", cell, err)
+			continue
+		}
+		if fmt.Sprint(got.Segments) != fmt.Sprint(want.Segments) {
+			t.Errorf("%s is %v, want %v as %s", cell, got.Segments, want.Segments, spec)
 		}
 	}
 }
