@@ -1,8 +1,9 @@
 // Package results writes a run's folder while the run goes: a row of rounds.csv for each evaluation, a row of clients.csv
 // for each client and evaluation, config.json at the start and summary.json at the end.
 //
-// The files can be read at any moment. A row is one write, so a CSV holds whole lines; the JSON files are renamed into
-// place when they are complete. A round's rows in clients.csv are there before its row in rounds.csv.
+// The files can be read at any moment. A row is one write, which is taken back if it fails half-way, so a CSV holds whole
+// lines; the JSON files are renamed into place when they are complete. A round's rows in clients.csv are there before its
+// row in rounds.csv. No cell has a comma or a quote in it, so that awk can read what encoding/csv wrote.
 package results
 
 import (
@@ -29,10 +30,11 @@ const (
 
 func files() []string { return []string{roundsFile, clientsFile, configFile, summaryFile} }
 
-// A Head is what every row of rounds.csv says of its run.
+// A Head says what a run is. All of it but Rounds is in every row of rounds.csv.
 type Head struct {
 	Algo, Dataset, Regime, Model string
 	Seed                         uint64
+	Rounds                       int // that were asked for
 }
 
 // A Run records one run into its folder.
@@ -47,12 +49,47 @@ type Run struct {
 
 var _ federation.Recorder = (*Run)(nil)
 
+// ErrLost says that a run's files were removed or replaced while it went on. What is in the folder is not its own, so it
+// writes nothing more.
+var ErrLost = errors.New("its files were removed or replaced while it went on")
+
+// A Held error says that a folder holds a run already.
+type Held struct {
+	Dir   string
+	Files []string
+	Busy  bool // another process is writing it
+}
+
+func (h *Held) Error() string {
+	if h.Busy {
+		return fmt.Sprintf("%s: another run is writing there: wait for its end, or name another folder", h.Dir)
+	}
+	return fmt.Sprintf("%s already holds a run (%s): name another folder, or replace it with --force", h.Dir, strings.Join(h.Files, ", "))
+}
+
+// held returns an error if the folder holds files of a run.
+func held(dir string) error {
+	var there []string
+	for _, name := range files() {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			there = append(there, name)
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	return &Held{Dir: dir, Files: there}
+}
+
 // Check returns an error if dir cannot be a folder, or holds files of a run that are not to be replaced by force.
 func Check(dir string, force bool) error {
 	info, err := os.Stat(dir)
+	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case errors.As(err, &path):
+		return fmt.Errorf("%q: %w", dir, path.Err)
 	case err != nil:
 		return err
 	case !info.IsDir():
@@ -60,71 +97,159 @@ func Check(dir string, force bool) error {
 	case force:
 		return nil
 	}
-	var held []string
-	for _, name := range files() {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			held = append(held, name)
+	return held(dir)
+}
+
+// Fresh makes a new folder in parent and returns its path: name, or name-2, name-3 and so on if runs that began in the
+// same second have it already.
+func Fresh(parent, name string) (string, error) {
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(parent, name)
+	for n := 2; ; n++ {
+		err := os.Mkdir(dir, 0o755)
+		if !errors.Is(err, fs.ErrExist) {
+			return dir, err
 		}
+		dir = filepath.Join(parent, fmt.Sprintf("%s-%d", name, n))
 	}
-	if len(held) > 0 {
-		return fmt.Errorf("%s already holds a run (%s): name another folder, or replace it with --force", dir, strings.Join(held, ", "))
-	}
-	return nil
 }
 
 // Create makes the folder with the heads of both CSVs and config.json. With force, the files of a run that is already
-// there are removed, and no others; without, they are an error.
+// there are removed, and no others; without, they are a *Held error, and so is, with force too, a run that still goes on.
 func Create(dir string, force bool, head Head, config any) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	if force {
-		for _, name := range files() {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
+		old, err := claim(dir)
+		if err != nil {
+			return nil, err
 		}
+		defer func() { _ = old.Close() }()
+		if err := clear(dir); err != nil {
+			return nil, err
+		}
+	} else if err := held(dir); err != nil {
+		return nil, err
 	}
 	r := &Run{head: head, dir: dir}
-	for _, f := range []struct {
-		file   **os.File
-		name   string
-		header []string
-	}{{&r.rounds, roundsFile, roundsHeader()}, {&r.clients, clientsFile, clientsHeader()}} {
-		var err error
-		// Not even a run that started at the same moment is overwritten.
-		*f.file, err = os.OpenFile(filepath.Join(dir, f.name), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
-		if err == nil {
-			err = writeRow(*f.file, f.header)
+	if err := r.begin(config); err != nil {
+		var other *Held
+		if !errors.As(err, &other) {
+			_ = clear(dir)     // no use to anyone, and in the way of the next run
+			_ = os.Remove(dir) // unless there is something else in it
 		}
-		if err != nil {
-			return nil, errors.Join(err, r.close())
-		}
-	}
-	if err := r.writeJSON(configFile, config); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
 }
 
+// begin makes the files.
+func (r *Run) begin(config any) error {
+	for _, f := range []struct {
+		file   **os.File
+		name   string
+		header []string
+	}{{&r.rounds, roundsFile, roundsHeader()}, {&r.clients, clientsFile, clientsHeader()}} {
+		// Not even a run that started at the same moment is overwritten.
+		file, err := os.OpenFile(filepath.Join(r.dir, f.name), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			return &Held{Dir: r.dir, Files: []string{f.name}}
+		}
+		if err != nil {
+			return err
+		}
+		*f.file = file
+		if f.name == roundsFile && (!lock(file) || r.lost() != nil) {
+			return &Held{Dir: r.dir, Busy: true}
+		}
+		if err := appendRows(file, f.header); err != nil {
+			return err
+		}
+	}
+	return r.writeJSON(configFile, config)
+}
+
+// claim makes sure that nobody writes the run in a folder that is to be replaced, and keeps others from replacing it until
+// what it returns, nil if there is no run, is closed.
+func claim(dir string) (*os.File, error) {
+	for {
+		f, err := os.Open(filepath.Join(dir, roundsFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !lock(f) {
+			_ = f.Close()
+			return nil, &Held{Dir: dir, Busy: true}
+		}
+		if in(dir, f) {
+			return f, nil
+		}
+		_ = f.Close() // replaced between opening and locking it
+	}
+}
+
+// clear removes the files of a run, and what a killed one may have left of them.
+func clear(dir string) error {
+	for _, name := range files() {
+		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, name+temporary)} {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// in reports whether f is the file rounds.csv that dir has now.
+func in(dir string, f *os.File) bool {
+	there, err := os.Stat(filepath.Join(dir, roundsFile))
+	if err != nil {
+		return false
+	}
+	ours, err := f.Stat()
+	return err == nil && os.SameFile(there, ours)
+}
+
+// lost returns ErrLost if the folder does not hold this run any more.
+func (r *Run) lost() error {
+	if in(r.dir, r.rounds) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", r.dir, ErrLost)
+}
+
 // Dir returns the run's folder.
 func (r *Run) Dir() string { return r.dir }
+
+// Rounds returns the number of rounds that were completed.
+func (r *Run) Rounds() int { return r.sum.Rounds }
 
 // Round implements [federation.Recorder].
 func (r *Run) Round(round int) error {
 	r.sum.Rounds = round
-	return nil
+	return r.lost()
 }
 
 // Evaluation implements [federation.Recorder].
 func (r *Run) Evaluation(e federation.Evaluation) error {
-	name := filepath.Base(r.dir)
-	for _, c := range e.Clients {
-		if err := writeRow(r.clients, clientRow(name, e.Round, c)); err != nil {
-			return err
-		}
+	if err := r.lost(); err != nil {
+		return err
 	}
-	if err := writeRow(r.rounds, roundRow(name, r.head, e)); err != nil {
+	name := filepath.Base(r.dir)
+	rows := make([][]string, len(e.Clients))
+	for i, c := range e.Clients {
+		rows[i] = clientRow(name, e.Round, c)
+	}
+	if err := appendRows(r.clients, rows...); err != nil {
+		return err
+	}
+	if err := appendRows(r.rounds, roundRow(name, r.head, e)); err != nil {
 		return err
 	}
 	r.note(e)
@@ -134,7 +259,12 @@ func (r *Run) Evaluation(e federation.Evaluation) error {
 // Finish writes summary.json of a run that ended with runErr, nil if it reached its last round, and closes the files.
 func (r *Run) Finish(res federation.Result, runErr error) (Summary, error) {
 	r.conclude(res, runErr)
-	err := r.writeJSON(summaryFile, r.sum)
+	err := r.lost()
+	if err == nil {
+		err = r.writeJSON(summaryFile, r.sum)
+	} else if errors.Is(runErr, ErrLost) {
+		err = nil // said already
+	}
 	return r.sum, errors.Join(err, r.close())
 }
 
@@ -149,7 +279,21 @@ func (r *Run) close() error {
 	return errors.Join(errs...)
 }
 
-// writeRow appends one line in one write.
+// appendRows appends rows, each in one write. If one fails, as on a full disk, the file is cut back to what it was.
+func appendRows(f *os.File, rows ...[]string) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	for _, cells := range rows {
+		if err := writeRow(f, cells); err != nil {
+			return errors.Join(err, f.Truncate(info.Size()))
+		}
+	}
+	return nil
+}
+
+// writeRow writes one line in one write.
 func writeRow(f *os.File, cells []string) error {
 	var line bytes.Buffer
 	w := csv.NewWriter(&line)
@@ -161,6 +305,9 @@ func writeRow(f *os.File, cells []string) error {
 	return err
 }
 
+// temporary ends the name of a file until it is complete.
+const temporary = ".tmp"
+
 // writeJSON writes a file of the folder under another name and renames it.
 func (r *Run) writeJSON(name string, v any) error {
 	var text bytes.Buffer
@@ -171,8 +318,12 @@ func (r *Run) writeJSON(name string, v any) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	path := filepath.Join(r.dir, name)
-	if err := os.WriteFile(path+".tmp", text.Bytes(), 0o644); err != nil {
-		return err
+	err := os.WriteFile(path+temporary, text.Bytes(), 0o644)
+	if err == nil {
+		err = os.Rename(path+temporary, path)
 	}
-	return os.Rename(path+".tmp", path)
+	if err != nil {
+		return errors.Join(err, os.Remove(path+temporary))
+	}
+	return nil
 }

@@ -80,17 +80,17 @@ func TestRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantRounds := `run,algo,dataset,regime,model,seed,round,pm_acc,gm_acc,pm_nll,gm_nll,pm_ece,gm_ece,pm_acc_worst,gm_acc_worst,train_loss,kl,bytes_up,bytes_down,train_seconds,eval_seconds
-"a,b",toy,toys,small,"mlp:8,8",7,1,0.875,0.75,0.25,0.25,0.0625,0.0625,0.875,0.75,0.5,2,100,200,0.000,0.000
-"a,b",toy,toys,small,"mlp:8,8",7,2,,0.75,,,,0.0625,,0.75,0.5,,100,200,0.000,0.000
+a-b,toy,toys,small,mlp:8-8,7,1,0.875,0.75,0.25,0.25,0.0625,0.0625,0.875,0.75,0.5,2,100,200,0.000,0.000
+a-b,toy,toys,small,mlp:8-8,7,2,,0.75,,,,0.0625,,0.75,0.5,,100,200,0.000,0.000
 `
 	if got := read(t, dir, "rounds.csv"); got != wantRounds {
 		t.Errorf("rounds.csv:\n%swant\n%s", got, wantRounds)
 	}
 	wantClients := `run,round,client,train,test,pm_acc,gm_acc,pm_nll,gm_nll,pm_ece,gm_ece,train_loss,kl,clamped
-"a,b",1,0,5,10,0.875,0.75,0.25,0.25,0.0625,0.0625,0.5,2,3
-"a,b",1,1,0,10,0.875,0.75,0.25,0.25,0.0625,0.0625,,,
-"a,b",2,0,5,10,,0.75,,,,0.0625,0.5,2,3
-"a,b",2,1,0,10,,0.75,,,,0.0625,,,
+a-b,1,0,5,10,0.875,0.75,0.25,0.25,0.0625,0.0625,0.5,2,3
+a-b,1,1,0,10,0.875,0.75,0.25,0.25,0.0625,0.0625,,,
+a-b,2,0,5,10,,0.75,,,,0.0625,0.5,2,3
+a-b,2,1,0,10,,0.75,,,,0.0625,,,
 `
 	if got := read(t, dir, "clients.csv"); got != wantClients {
 		t.Errorf("clients.csv:\n%swant\n%s", got, wantClients)
@@ -155,7 +155,8 @@ func TestHeldFolder(t *testing.T) {
 	if err := results.Check(dir, false); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	record(t, create(t, dir, false), evaluation(1, 0.5, 0.5))
+	first := create(t, dir, false)
+	record(t, first, evaluation(1, 0.5, 0.5))
 	note := filepath.Join(dir, "notes.txt")
 	if err := os.WriteFile(note, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
@@ -164,11 +165,15 @@ func TestHeldFolder(t *testing.T) {
 	if want := dir + " already holds a run (rounds.csv, clients.csv, config.json): name another folder, or replace it with --force"; err == nil || err.Error() != want {
 		t.Errorf("Check: %v, want %s", err, want)
 	}
-	if _, err := results.Create(dir, false, head, nil); !errors.Is(err, os.ErrExist) {
-		t.Errorf("Create: %v, want an error that the file exists", err)
+	var already *results.Held
+	if _, err := results.Create(dir, false, head, nil); !errors.As(err, &already) || already.Busy {
+		t.Errorf("Create: %v, want an error that it holds a run", err)
 	}
 	if err := results.Check(dir, true); err != nil {
 		t.Errorf("Check with force: %v", err)
+	}
+	if _, err := first.Finish(federation.Result{}, nil); err != nil {
+		t.Fatal(err)
 	}
 	create(t, dir, true)
 	if got := strings.Count(read(t, dir, "rounds.csv"), "\n"); got != 1 {

@@ -3,6 +3,8 @@ package results
 import (
 	"math"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"fedbayes/internal/federation"
 	"fedbayes/internal/metrics"
@@ -21,7 +23,7 @@ func roundsHeader() []string {
 func roundRow(run string, h Head, e federation.Evaluation) []string {
 	pm, gm := pooled(e.Personal), pooled(e.Global)
 	return []string{
-		run, h.Algo, h.Dataset, h.Regime, h.Model, strconv.FormatUint(h.Seed, 10), strconv.Itoa(e.Round),
+		cell(run), cell(h.Algo), cell(h.Dataset), cell(h.Regime), cell(h.Model), strconv.FormatUint(h.Seed, 10), strconv.Itoa(e.Round),
 		number(pm.Accuracy), number(gm.Accuracy), number(pm.NLL), number(gm.NLL), number(pm.ECE), number(gm.ECE),
 		number(pm.Clients.Worst), number(gm.Clients.Worst),
 		number(e.Loss), number(e.KL),
@@ -47,10 +49,21 @@ func clientRow(run string, round int, c federation.Scores) []string {
 		loss, kl, clamped = number(c.Report.Loss), number(c.Report.KL), strconv.Itoa(c.Report.Clamped)
 	}
 	return []string{
-		run, strconv.Itoa(round), strconv.Itoa(c.Client), strconv.Itoa(c.Train), strconv.Itoa(c.Test),
+		cell(run), strconv.Itoa(round), strconv.Itoa(c.Client), strconv.Itoa(c.Train), strconv.Itoa(c.Test),
 		number(pm.Accuracy), number(gm.Accuracy), number(pm.NLL), number(gm.NLL), number(pm.ECE), number(gm.ECE),
 		loss, kl, clamped,
 	}
+}
+
+// cell writes a hyphen for what would make encoding/csv quote a text: commas, quotes, spaces and their like. layers.New
+// takes mlp:200-100 for mlp:200,100.
+func cell(s string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`,"\`, r) || unicode.IsSpace(r) || unicode.IsControl(r) {
+			return '-'
+		}
+		return r
+	}, s)
 }
 
 // scored returns the report, or one of NaN where the method has no such model.

@@ -16,7 +16,7 @@ const meanOver = 10
 // A Summary is what summary.json holds. The best round is chosen by the test accuracy itself, as papers do; the last
 // round and the mean of the last evaluations are not chosen by anything.
 type Summary struct {
-	Status      string `json:"status"` // "finished", "diverged", "interrupted" or "failed"
+	Status      string `json:"status"` // "finished" (if interrupted, then after its last round), "diverged", "interrupted" or "failed"
 	Error       string `json:"error,omitempty"`
 	Rounds      int    `json:"rounds"` // that were completed
 	Evaluations int    `json:"evaluations"`
@@ -103,6 +103,9 @@ func (r *Run) note(e federation.Evaluation) {
 func (r *Run) conclude(res federation.Result, runErr error) {
 	s := &r.sum
 	s.Status = status(runErr)
+	if s.Status == "interrupted" && r.complete() {
+		s.Status = "finished" // without the draws at the end
+	}
 	if runErr != nil {
 		s.Error = runErr.Error()
 	}
@@ -117,6 +120,12 @@ func (r *Run) conclude(res federation.Result, runErr error) {
 	if d := res.Drawn; d != nil {
 		s.Drawn = &Drawn{d.MC, score(d.Round, d.Personal), score(d.Round, d.Global)}
 	}
+}
+
+// complete reports whether every round is done and the last one evaluated.
+func (r *Run) complete() bool {
+	n := len(r.recent)
+	return r.sum.Rounds == r.head.Rounds && n > 0 && r.recent[n-1].Round == r.head.Rounds
 }
 
 // status says in a word how a run ended.

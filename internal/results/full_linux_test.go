@@ -1,0 +1,74 @@
+package results_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"fedbayes/internal/federation"
+	"fedbayes/internal/results"
+)
+
+// within runs f where no file can grow beyond n bytes, as on a device that is full.
+func within(t *testing.T, n int, f func()) {
+	t.Helper()
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		t.Skip(err)
+	}
+	limited := old
+	limited.Cur = uint64(n)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited); err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	f()
+}
+
+// TestFull: wherever the device is full, both CSVs hold whole rows, an evaluation's rows of clients.csv or none of them,
+// and no temporary file stays.
+func TestFull(t *testing.T) {
+	for room := 0; room < 700; room += 7 {
+		dir := t.TempDir()
+		within(t, room, func() {
+			r, err := results.Create(dir, false, head, map[string]int{"answer": 42})
+			if err != nil {
+				return
+			}
+			for round := range 3 {
+				if err = r.Evaluation(evaluation(round+1, 0.5, 0.25)); err != nil {
+					break
+				}
+			}
+			if _, end := r.Finish(federation.Result{}, err); err == nil && end == nil {
+				t.Errorf("%d bytes: no error", room)
+			}
+		})
+		entries, err := os.ReadDir(dir)
+		if err != nil && !os.IsNotExist(err) { // a run that could not begin leaves nothing
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			switch text := read(t, dir, e.Name()); {
+			case strings.HasSuffix(e.Name(), ".csv"):
+				if err := wholeLines(text); err != nil {
+					t.Errorf("%d bytes: %s: %v", room, e.Name(), err)
+				}
+				if n := strings.Count(text, "\n"); e.Name() == "clients.csv" && n > 0 && n%2 == 0 {
+					t.Errorf("%d bytes: %d lines in clients.csv: an evaluation with one of its two clients", room, n)
+				}
+			case strings.HasSuffix(e.Name(), ".json"):
+				if !strings.HasSuffix(text, "}\n") {
+					t.Errorf("%d bytes: %s is %q", room, e.Name(), text)
+				}
+			default:
+				t.Errorf("%d bytes: left %s", room, e.Name())
+			}
+		}
+	}
+}
