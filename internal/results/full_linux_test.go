@@ -1,7 +1,10 @@
 package results_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,45 +13,49 @@ import (
 	"fedbayes/internal/results"
 )
 
-// within runs f where no file can grow beyond n bytes, as on a device that is full.
-func within(t *testing.T, n int, f func()) {
+// roomEnv makes the test binary run fill in a process of its own, whose limit no other file meets.
+const roomEnv, dirEnv = "FEDBAYES_TEST_ROOM", "FEDBAYES_TEST_DIR"
+
+// fill records a run into a folder where no file can grow beyond room bytes, as on a device that is full, and expects that
+// it is told so.
+func fill(t *testing.T, dir, room string) {
 	t.Helper()
-	var old syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+	n, err := strconv.Atoi(room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := syscall.Rlimit{Cur: uint64(n), Max: uint64(n)}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		t.Skip(err)
 	}
-	limited := old
-	limited.Cur = uint64(n)
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited); err != nil {
-		t.Skip(err)
+	r, err := results.Create(dir, false, head, map[string]int{"answer": 42})
+	if err != nil {
+		return
 	}
-	defer func() {
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
-			t.Fatal(err)
+	for round := range 3 {
+		if err = r.Evaluation(evaluation(round+1, 0.5, 0.25)); err != nil {
+			break
 		}
-	}()
-	f()
+	}
+	if _, end := r.Finish(federation.Result{}, err); err == nil && end == nil {
+		t.Errorf("%d bytes: no error", n)
+	}
 }
 
 // TestFull: wherever the device is full, both CSVs hold whole rows, an evaluation's rows of clients.csv or none of them,
 // and no temporary file stays.
 func TestFull(t *testing.T) {
-	for room := 0; room < 700; room += 7 {
+	if room := os.Getenv(roomEnv); room != "" {
+		fill(t, os.Getenv(dirEnv), room)
+		return
+	}
+	for room := 0; room < 700; room += 13 {
 		dir := t.TempDir()
-		within(t, room, func() {
-			r, err := results.Create(dir, false, head, map[string]int{"answer": 42})
-			if err != nil {
-				return
-			}
-			for round := range 3 {
-				if err = r.Evaluation(evaluation(round+1, 0.5, 0.25)); err != nil {
-					break
-				}
-			}
-			if _, end := r.Finish(federation.Result{}, err); err == nil && end == nil {
-				t.Errorf("%d bytes: no error", room)
-			}
-		})
+		cmd := exec.Command(os.Args[0], "-test.run=^TestFull$")
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", roomEnv, room), dirEnv+"="+dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%d bytes: %v\n%s", room, err, out)
+		}
 		entries, err := os.ReadDir(dir)
 		if err != nil && !os.IsNotExist(err) { // a run that could not begin leaves nothing
 			t.Fatal(err)
