@@ -27,6 +27,17 @@ type Entry struct {
 type Preset struct {
 	Name, About string
 	New         func() Algorithm
+
+	// On has the data sets with defaults of their own, by name.
+	On map[string]func() Algorithm
+}
+
+// For makes the method with the defaults for a data set.
+func (p Preset) For(dataset string) Algorithm {
+	if f, ok := p.On[dataset]; ok {
+		return f()
+	}
+	return p.New()
 }
 
 // All lists the methods. A new method is one file and one entry here.
@@ -38,28 +49,37 @@ func All() []Entry {
 			Paper:    "Zhang et al., Personalized Federated Learning via Variational Bayesian Inference, ICML 2022",
 			Bayesian: true,
 			Presets: []Preset{
-				{"paper", "Algorithm 1 of the paper, with Adam", func() Algorithm { return erase(NewPFedBayes()) }},
-				{"code", "what the public code does: five personal steps, noise 0.001, ζ/R", func() Algorithm { return erase(NewPFedBayesCode()) }},
+				{
+					Name: "paper", About: "Algorithm 1 of the paper, with Adam",
+					New: func() Algorithm { return erase(NewPFedBayes()) },
+					On: map[string]func() Algorithm{
+						"cifar10": func() Algorithm { return erase(NewPFedBayesCIFAR10()) },
+					},
+				},
+				{
+					Name: "code", About: "what the public code does: five personal steps, noise 0.001, ζ/R",
+					New: func() Algorithm { return erase(NewPFedBayesCode()) },
+				},
 			},
 		},
 		{
 			Name:    "fedavg",
 			About:   "one network for all, the average of what the clients make of it",
 			Paper:   "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, AISTATS 2017",
-			Presets: []Preset{{"paper", "Algorithm 1 of the paper", func() Algorithm { return erase(NewFedAvg()) }}},
+			Presets: []Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewFedAvg()) }}},
 		},
 		{
 			Name:    "fedprox",
 			About:   "fedavg whose clients are held near the server's weights",
 			Paper:   "Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020",
-			Presets: []Preset{{"paper", "Algorithm 2 of the paper", func() Algorithm { return erase(NewFedProx()) }}},
+			Presets: []Preset{{Name: "paper", About: "Algorithm 2 of the paper", New: func() Algorithm { return erase(NewFedProx()) }}},
 		},
 		{
 			Name:    "local",
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",
 			Alone:   true,
-			Presets: []Preset{{"paper", "SGD", func() Algorithm { return erase(NewLocal()) }}},
+			Presets: []Preset{{Name: "paper", About: "SGD", New: func() Algorithm { return erase(NewLocal()) }}},
 		},
 	}
 }

@@ -21,8 +21,10 @@ func TestEntries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Check(); err != nil {
-				t.Errorf("%s, preset %s: the defaults are refused: %v", e.Name, p.Name, err)
+			for _, m := range append(onDatasets(p), m) {
+				if err := m.Check(); err != nil {
+					t.Errorf("%s, preset %s: the defaults are refused: %v", e.Name, p.Name, err)
+				}
 			}
 			var flags []string
 			for _, f := range m.Params() {
@@ -30,6 +32,26 @@ func TestEntries(t *testing.T) {
 					t.Errorf("%s: flag %s: declared twice, or without usage", e.Name, f.Name)
 				}
 				flags = append(flags, f.Name)
+			}
+		}
+	}
+}
+
+// onDatasets returns the preset's method for each data set that has its own defaults.
+func onDatasets(p Preset) []Algorithm {
+	var ms []Algorithm
+	for name := range p.On {
+		ms = append(ms, p.For(name))
+	}
+	return ms
+}
+
+// TestFor checks that a data set's defaults come with its name, and the others without.
+func TestFor(t *testing.T) {
+	for name, want := range map[string]float64{"mnist": -2.5, "cifar10": -4} {
+		for _, p := range All()[0].Presets[0].For(name).Params() {
+			if v, ok := p.Value.(*float64); ok && p.Name == "rho" && *v != want {
+				t.Errorf("%s: ρ = %v, want %v", name, *v, want)
 			}
 		}
 	}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -49,14 +51,20 @@ func describeAlgo(c *cli.Context, name string) error {
 		return err
 	}
 	fmt.Fprintf(c.App.Writer, "\nflags of train, with the default in each preset:\n")
+	var made []algorithms.Algorithm
 	for _, p := range e.Presets {
 		fmt.Fprintf(w, "\t%s", p.Name)
+		made = append(made, p.New())
+		for _, dataset := range slices.Sorted(maps.Keys(p.On)) {
+			fmt.Fprintf(w, "\ton %s", dataset)
+			made = append(made, p.On[dataset]())
+		}
 	}
 	fmt.Fprintln(w)
-	for i, p := range e.Presets[0].New().Params() {
+	for i, p := range made[0].Params() {
 		fmt.Fprintf(w, "--%s\t", p.Name)
-		for _, preset := range e.Presets {
-			fmt.Fprintf(w, "%s\t", show(preset.New().Params()[i]))
+		for _, m := range made {
+			fmt.Fprintf(w, "%s\t", show(m.Params()[i]))
 		}
 		fmt.Fprintf(w, "%s; %s\n", p.Usage, p.Allowed())
 	}

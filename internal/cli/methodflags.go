@@ -36,7 +36,7 @@ func methodFlags() []methodFlag {
 }
 
 // defaultsOf says the default of a hyper-parameter, as "0.001 for pfedbayes, 0.05 for fedavg and local". A preset is
-// named where its default differs from that of its method's first one, as in "-2.5, -3 with --preset code".
+// and a data set are named where their default differs, as in "-2.5, -3 with --preset code".
 func defaultsOf(f methodFlag) string {
 	var values []string
 	whose := map[string][]string{}
@@ -48,10 +48,15 @@ func defaultsOf(f methodFlag) string {
 	}
 	for _, owner := range f.owners {
 		e, _ := algo(owner)
-		first := defaultIn(e.Presets[0], f.Name)
+		first := defaultIn(e.Presets[0].New(), f.Name)
 		note(first, owner)
+		for _, dataset := range slices.Sorted(maps.Keys(e.Presets[0].On)) {
+			if v := defaultIn(e.Presets[0].On[dataset](), f.Name); v != first {
+				note(v, owner+" --dataset "+dataset)
+			}
+		}
 		for _, preset := range e.Presets[1:] {
-			if v := defaultIn(preset, f.Name); v != first {
+			if v := defaultIn(preset.New(), f.Name); v != first {
 				note(v, owner+" --preset "+preset.Name)
 			}
 		}
@@ -63,15 +68,15 @@ func defaultsOf(f methodFlag) string {
 	}
 	text := strings.Join(values, ", ")
 	if len(f.owners) == 1 { // whose it is goes without saying
-		text = strings.ReplaceAll(text, " for "+f.owners[0]+" --preset ", " with --preset ")
+		text = strings.ReplaceAll(text, " for "+f.owners[0]+" --", " with --")
 		text = strings.ReplaceAll(text, " for "+f.owners[0], "")
 	}
 	return text
 }
 
-// defaultIn returns the default that a preset has for a hyper-parameter.
-func defaultIn(preset algorithms.Preset, name string) string {
-	p, _ := find(preset.New().Params(), name)
+// defaultIn returns what a method that was just made has for a hyper-parameter.
+func defaultIn(m algorithms.Algorithm, name string) string {
+	p, _ := find(m.Params(), name)
 	return show(p)
 }
 
@@ -139,7 +144,7 @@ func (s *settings) preset() (algorithms.Algorithm, error) {
 	var names []string
 	for _, p := range e.Presets {
 		if p.Name == s.Preset {
-			return p.New(), nil
+			return p.For(s.Dataset), nil
 		}
 		names = append(names, p.Name)
 	}
