@@ -14,7 +14,7 @@ import (
 func algosCommand() *cli.Command {
 	return &cli.Command{
 		Name: "algos", Usage: "list the methods, or describe one with its flags",
-		UsageText: "fedbayes algos [NAME]", HideHelpCommand: true, OnUsageError: commandUsage,
+		UsageText: "fedbayes algos [NAME]",
 		Action: func(c *cli.Context) error {
 			if err := atMost(c, 1); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -22,6 +23,7 @@ const (
 	statusData        = 3   // missing, malformed, or too small for the partition
 	statusDiverged    = 4   // NaN or Inf
 	statusInterrupted = 130 // Ctrl-C
+	statusTerminated  = 143 // SIGTERM
 )
 
 // A usageError is a command line that cannot be run.
@@ -40,6 +42,9 @@ func (e dataError) Unwrap() error { return e.error }
 // Main runs the command line args, args[0] being the program, and returns its exit status. An error is one line on stderr.
 func Main(args []string, stdout, stderr io.Writer) int {
 	out := &sticky{w: stdout}
+	if len(args) > 1 && slices.Contains([]string{"--help", "-help", "-h"}, args[1]) {
+		args = slices.Concat(args[:1], []string{"help"}, args[2:]) // which knows what to do with more arguments
+	}
 	err := newApp(out, stderr).RunContext(context.Background(), args)
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("output: %w", out.err)
@@ -56,7 +61,7 @@ func status(err error) int {
 	var usage usageError
 	var data dataError
 	var diverged *algorithms.NonFinite
-	var ctrlC interrupted
+	var signalled *interrupted
 	switch {
 	case errors.As(err, &usage):
 		return statusUsage
@@ -64,8 +69,8 @@ func status(err error) int {
 		return statusData
 	case errors.As(err, &diverged):
 		return statusDiverged
-	case errors.As(err, &ctrlC):
-		return statusInterrupted
+	case errors.As(err, &signalled):
+		return signalled.status()
 	}
 	return statusFailed
 }
@@ -86,6 +91,12 @@ func (s *sticky) Write(p []byte) (int, error) {
 
 func newApp(stdout, stderr io.Writer) *cli.App {
 	commands := []*cli.Command{trainCommand(stderr), algosCommand(), modelsCommand(), datasetsCommand(), versionCommand()}
+	commands = append(commands, helpCommand())
+	for _, c := range commands {
+		c.OnUsageError = commandUsage
+		c.HideHelp, c.HideHelpCommand = true, true
+		addHelpFlag(c)
+	}
 	return &cli.App{
 		Name:      "fedbayes",
 		Usage:     "train personalised Bayesian federated models",
@@ -93,7 +104,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Description: "Start with\n\n   fedbayes train\n\n" +
 			"which trains pFedBayes on ten clients with real images, within a minute, and writes CSVs below results/.\n" +
 			"(From the source: go run . train.)",
-		Commands:        append(commands, helpCommand()),
+		Commands:        commands,
 		Flags:           []cli.Flag{cli.HelpFlag}, // with a help command of our own it is not added
 		HideHelpCommand: true,
 		HideVersion:     true,
@@ -124,9 +135,17 @@ func unknownCommand(c *cli.Context, name string) error {
 // rootUsage reports a flag before the command.
 func rootUsage(_ *cli.Context, err error, _ bool) error {
 	if name, ok := undefined(err); ok {
-		return usagef("--%s: a flag follows its command, as in fedbayes train --%s", name, name)
+		return usagef("%[1]s: a flag follows its command, as in fedbayes train %[1]s", dashed(name))
 	}
 	return usageError{err}
+}
+
+// dashed is a flag as one writes it.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // undefined returns the name of the flag if err says that there is no such flag. Package flag has no type for that.
@@ -137,7 +156,7 @@ func undefined(err error) (name string, ok bool) {
 // commandUsage reports what package flag does not accept. Values never get here: flags keep text, which is checked later.
 func commandUsage(c *cli.Context, err error, _ bool) error {
 	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
-		return usagef("--%s: want a value", name)
+		return usagef("%s: want a value", dashed(name))
 	}
 	name, ok := undefined(err)
 	if !ok {
@@ -145,13 +164,13 @@ func commandUsage(c *cli.Context, err error, _ bool) error {
 	}
 	var names []string
 	for _, f := range c.Command.Flags {
-		names = append(names, f.Names()...)
+		names = append(names, f.Names()[0]) // not its letter, which is near to any other
 	}
 	hint := fmt.Sprintf(" (fedbayes %s --help lists them)", c.Command.Name)
 	if near := nearest(name, names); near != "" {
 		hint = fmt.Sprintf(" (did you mean --%s?)", near)
 	}
-	return usagef("--%s: %s has no such flag%s", name, c.Command.Name, hint)
+	return usagef("%s: %s has no such flag%s", dashed(name), c.Command.Name, hint)
 }
 
 // atMost returns an error if a command got more than n arguments.
@@ -161,8 +180,11 @@ func atMost(c *cli.Context, n int) error {
 	}
 	extra := c.Args().Get(n)
 	hint := ""
-	if extra == "true" || extra == "false" {
+	switch {
+	case extra == "true" || extra == "false":
 		hint = "; a flag that is true or false takes its value as --flag=" + extra
+	case n > 0 && strings.HasPrefix(extra, "-"):
+		hint = fmt.Sprintf("; flags go before the name, as in %s", c.Command.UsageText)
 	}
 	return usagef("%s: unexpected argument %q%s", c.Command.Name, extra, hint)
 }

@@ -74,6 +74,11 @@ func TestRefused(t *testing.T) {
 	registered := registries()
 	for line, want := range map[string]string{
 		"trian":         `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
+		"--help trian":  `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
+		"-h train x":    `help: unexpected argument "x"`,
+		"-x":            `-x: a flag follows its command, as in fedbayes train -x`,
+		"train -v":      `-v: train has no such flag (fedbayes train --help lists them)`,
+		"models --v":    `-v: models has no such flag (fedbayes models --help lists them)`,
 		"help trian":    `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
 		"--rounds 5":    `--rounds: a flag follows its command, as in fedbayes train --rounds`,
 		"version now":   `version: unexpected argument "now"`,
@@ -84,6 +89,14 @@ func TestRefused(t *testing.T) {
 		"datasets a b":  `datasets: unexpected argument "b"`,
 		"datasets nist": `data set "nist": want one of {datasets} (did you mean mnist?)`,
 
+		"algos --zeta 1 pfedbayes":    `--zeta: algos has no such flag (fedbayes algos --help lists them)`,
+		"algos pfedbayes --zeta":      `algos: unexpected argument "--zeta"; flags go before the name, as in fedbayes algos [NAME]`,
+		"datasets mnist --data-dir x": `datasets: unexpected argument "--data-dir"; flags go before the name, as in fedbayes datasets [--data-dir DIR] [NAME]`,
+		"datasets --data-dir --x":     `--data-dir "--x": want a folder (write ./--x for one of that name)`,
+
+		"train --out --force":           `--out "--force": want a folder (write ./--force for one of that name)`,
+		"train --out=-x":                `--out "-x": want a folder (write ./-x for one of that name)`,
+		"train --rounds --quiet":        `--rounds "--quiet": want a whole number ≥ 1`,
 		"train 5":                       `train: unexpected argument "5"`,
 		"train -- --rounds":             `train: unexpected argument "--rounds"`,
 		"train --rounds":                `--rounds: want a value`,
@@ -121,6 +134,11 @@ func TestRefused(t *testing.T) {
 
 		"train --rounds 0":                                     `--rounds 0: want a whole number ≥ 1`,
 		"train --rounds 1.5":                                   `--rounds "1.5": want a whole number ≥ 1`,
+		"train --rounds 99999999999999999999":                  `--rounds "99999999999999999999": want a whole number ≥ 1 and ≤ 9223372036854775807`,
+		"train --mc 99999999999999999999":                      `--mc "99999999999999999999": want a whole number ≥ 0 and ≤ 256`,
+		"train --zeta 1e999":                                   `--zeta "1e999": want a number ≥ 0 and ≤ 3.4028235e+38`,
+		"train --zeta 1e39":                                    `--zeta 1e+39: want a number ≥ 0, as a float32 holds it: 0, or from 1e-45 to 3.4e+38`,
+		"train --lr 1e-46":                                     `--lr 1e-46: want a number > 0, as a float32 holds it: 0, or from 1e-45 to 3.4e+38`,
 		"train --rounds 1e99":                                  `--rounds "1e99": want a whole number ≥ 1`,
 		"train --seed -1":                                      `--seed -1: want a whole number ≥ 0`,
 		"train --mc 257":                                       `--mc 257: want a whole number ≥ 0 and ≤ 256`,
@@ -223,6 +241,24 @@ func TestTold(t *testing.T) {
 		for _, want := range wants {
 			if !strings.Contains(stdout, want) {
 				t.Errorf("%q: output lacks %q:\n%s", line, want, stdout)
+			}
+		}
+	}
+	wantEmpty(t)
+}
+
+// TestHelpOfEvery: each command has help, under both names, and wants nothing besides.
+func TestHelpOfEvery(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, command := range []string{"train", "algos", "models", "datasets", "version", "help"} {
+		for _, flag := range []string{"--help", "-h"} {
+			status, stdout, stderr := runArgs(command, flag)
+			if status != 0 || stderr != "" || !strings.Contains(stdout, "fedbayes "+command) || !strings.Contains(stdout, "--help, -h") {
+				t.Errorf("%s %s: status %d, stdout %q, stderr %q", command, flag, status, stdout, stderr)
+			}
+			status, stdout, stderr = runArgs(command, flag, "x")
+			if want := "fedbayes: " + command + ` --help: unexpected argument "x"` + "\n"; status != 2 || stdout != "" || stderr != want {
+				t.Errorf("%s %s x: status %d, stdout %q, stderr %q, want %q", command, flag, status, stdout, stderr, want)
 			}
 		}
 	}

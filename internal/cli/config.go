@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -52,7 +53,7 @@ type clientRecord struct {
 	Hash   string `json:"sha256"`
 }
 
-func (p *plan) config(d *datasets.Dataset, splits []datasets.Split, notes []string) record {
+func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 	r := record{
 		Started: time.Now().Format(time.RFC3339),
 		Version: version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -63,7 +64,7 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split, notes []stri
 			Name: d.Name, Source: d.Source, Images: d.Len(), Counts: d.Counts(),
 			Normalisation: d.Normalisation(), Mean: d.Mean, Std: d.Std,
 		},
-		Notes: append([]string{}, notes...),
+		Notes: append([]string{}, p.notes...),
 	}
 	for _, o := range p.options() {
 		if o.kind == "" || o.kind == p.Partition {
@@ -91,8 +92,44 @@ func (p *plan) effective(settings map[string]any) {
 	if p.Partition == "labels" {
 		settings["regime"] = p.regime
 		settings["train-per-class"] = p.partition.TrainPerClass
-		settings["test-per-class"] = p.partition.TestPerClass
+		settings["test-per-class"] = p.tests // which can be fewer than were asked for: see Notes
 	}
+}
+
+// A span is the fewest and the most of something; one number in JSON where they are the same.
+type span struct{ fewest, most int }
+
+func (s span) String() string {
+	if s.fewest == s.most {
+		return fmt.Sprint(s.fewest)
+	}
+	return fmt.Sprintf("%d to %d", s.fewest, s.most)
+}
+
+// MarshalJSON implements [encoding/json.Marshaler].
+func (s span) MarshalJSON() ([]byte, error) {
+	if s.fewest == s.most {
+		return fmt.Appendf(nil, "%d", s.fewest), nil
+	}
+	return fmt.Appendf(nil, "[%d, %d]", s.fewest, s.most), nil
+}
+
+// testsOf returns how many test images a client has of each of its labels.
+func testsOf(d *datasets.Dataset, splits []datasets.Split) span {
+	var s span
+	for i, split := range splits {
+		n := make([]int, d.Classes)
+		for _, image := range split.Test {
+			n[d.Labels[image]]++
+		}
+		for j, c := range split.Labels {
+			if i == 0 && j == 0 {
+				s = span{n[c], n[c]}
+			}
+			s.fewest, s.most = min(s.fewest, n[c]), max(s.most, n[c])
+		}
+	}
+	return s
 }
 
 // value returns what a parameter points to.

@@ -15,8 +15,8 @@ func datasetsCommand() *cli.Command {
 	ts := texts{}
 	return &cli.Command{
 		Name: "datasets", Usage: "list the data sets, or describe one",
-		UsageText: "fedbayes datasets [--data-dir DIR] [NAME]", HideHelpCommand: true, OnUsageError: commandUsage,
-		Flags: []cli.Flag{ts.add("data-dir", "folder of the data set's files", "$"+datasets.EnvDir+", then the usual places", "", false)},
+		UsageText: "fedbayes datasets [--data-dir DIR] [NAME]",
+		Flags:     []cli.Flag{ts.add("data-dir", "folder of the data set's files", "$"+datasets.EnvDir+", then the usual places", "", false)},
 		Action: func(c *cli.Context) error {
 			if err := atMost(c, 1); err != nil {
 				return err

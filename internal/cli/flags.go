@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,11 +101,17 @@ func (ts texts) assign(p algorithms.Param) error {
 			if s == "" {
 				return usagef(`--%s "": want a value`, p.Name)
 			}
+			if strings.HasPrefix(s, "-") { // most likely the next flag
+				return usagef("--%s %q: want a folder (write ./%s for one of that name)", p.Name, s, s)
+			}
 			return nil
 		}
 		if !slices.Contains(p.OneOf, s) {
 			return usagef("--%s %q: %s", p.Name, s, oneOf(s, p.OneOf))
 		}
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		return usagef("--%s %q: want %s", p.Name, s, limits(p))
 	}
 	if err != nil {
 		return usagef("--%s %q: want %s", p.Name, s, p.Allowed())
@@ -111,7 +119,26 @@ func (ts texts) assign(p algorithms.Param) error {
 	if err := p.Check(); err != nil {
 		return usageError{err}
 	}
+	if v, ok := p.Value.(*float64); ok && !single(*v) {
+		return usagef("--%s %v: want %s, as a float32 holds it: 0, or from 1e-45 to 3.4e+38", p.Name, *v, p.Allowed())
+	}
 	return nil
+}
+
+// single reports whether a float32, in which methods compute, has room for v: neither infinity nor 0 stands for it.
+func single(v float64) bool {
+	return math.Abs(v) <= math.MaxFloat32 && (float32(v) != 0 || v == 0)
+}
+
+// limits is what p allows, with the bound of its type where it has none of its own.
+func limits(p algorithms.Param) string {
+	if !math.IsInf(p.Max, 1) {
+		return p.Allowed()
+	}
+	if _, whole := p.Value.(*int); whole {
+		return fmt.Sprintf("%s and ≤ %d", p.Allowed(), math.MaxInt)
+	}
+	return fmt.Sprintf("%s and ≤ %v", p.Allowed(), float32(math.MaxFloat32))
 }
 
 // show formats what a parameter points to.

@@ -74,12 +74,13 @@ func TestEveryFlagRefuses(t *testing.T) {
 		bad := []string{""}
 		switch p.Value.(type) {
 		case *float64:
-			bad = append(bad, "x", "NaN", "Inf", "-Inf", "1e999", "1 ")
+			bad = append(bad, "x", "NaN", "Inf", "-Inf", "1e999", "1 ", "1e39", "1e-60")
 		case *int:
 			bad = append(bad, "x", "NaN", "1.5", "-1", "1e3", "99999999999999999999")
 		case *bool:
 			bad = append(bad, "x", "2")
 		case *string:
+			bad = append(bad, "--quiet", "-x")
 			if !slices.Contains(free, p.Name) {
 				bad = append(bad, "x")
 			}

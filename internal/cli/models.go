@@ -12,7 +12,6 @@ import (
 func modelsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "models", Usage: "list the networks", UsageText: "fedbayes models",
-		HideHelpCommand: true, OnUsageError: commandUsage,
 		Action: func(c *cli.Context) error {
 			if err := atMost(c, 0); err != nil {
 				return err

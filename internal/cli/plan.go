@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,6 +19,8 @@ type plan struct {
 	partition datasets.PartitionConfig
 	regime    string // of the partition, as the column of rounds.csv has it
 	clients   int    // of a round
+	fresh     string // name of the folder below results, where Out names none
+	tests     span   // images of a label that a client is tested on
 	notes     []string
 }
 
@@ -55,9 +55,8 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 		return nil, err
 	}
 	if p.Out == "" {
-		p.Out = freshOut(fmt.Sprintf("%s-%s-%s-%d-%s", p.Algo, p.Dataset, p.regime, p.Seed, now.Format("20060102-150405")))
-	}
-	if err := results.Check(p.Out, p.Force); err != nil {
+		p.fresh = fmt.Sprintf("%s-%s-%s-%d-%s", p.Algo, p.Dataset, p.regime, p.Seed, now.Format("20060102-150405"))
+	} else if err := results.Check(p.Out, p.Force); err != nil {
 		return nil, usagef("--out %w", err)
 	}
 	return p, nil
@@ -105,15 +104,4 @@ func newModel(spec string, e datasets.Entry) (*layers.Model, error) {
 		return nil, usagef("--model %s: %d parameters, want at most %d", spec, n, maxParameters)
 	}
 	return net, nil
-}
-
-// freshOut returns a folder below results that is not there yet: two runs can begin in one second.
-func freshOut(name string) string {
-	dir := filepath.Join("results", name)
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(dir); err != nil {
-			return dir
-		}
-		dir = filepath.Join("results", fmt.Sprintf("%s-%d", name, n))
-	}
 }

@@ -29,7 +29,7 @@ func newProgress(p *plan, stdout, stderr io.Writer) progress {
 	case p.Quiet:
 		return silence{}
 	case isTerminal(stderr):
-		return newBar(p.Rounds, stderr)
+		return newBar(p.Rounds, stderr, columns(stderr))
 	}
 	return &lines{w: stdout, rounds: p.Rounds}
 }
@@ -39,13 +39,23 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// columns returns the width of a terminal.
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
 type silence struct{}
 
 func (silence) Round(int) error                        { return nil }
 func (silence) Evaluation(federation.Evaluation) error { return nil }
 func (silence) stop()                                  {}
 
-// lines prints one line an evaluation.
+// lines prints one line an evaluation. Where nobody reads them any more the run goes on all the same: Main tells.
 type lines struct {
 	w      io.Writer
 	rounds int
@@ -58,9 +68,9 @@ func (l *lines) Evaluation(e federation.Evaluation) error {
 	if !math.IsNaN(e.Loss) {
 		loss = fmt.Sprintf("  loss %.4f", e.Loss)
 	}
-	_, err := fmt.Fprintf(l.w, "round %*d%s%s  %.1f s\n",
+	fmt.Fprintf(l.w, "round %*d%s%s  %.1f s\n",
 		len(fmt.Sprint(l.rounds)), e.Round, prefix("  ", accuracies(e)), loss, (e.Training + e.Scoring).Seconds())
-	return err
+	return nil
 }
 
 func (*lines) stop() {}
@@ -71,19 +81,37 @@ type bar struct {
 	w io.Writer
 }
 
-func newBar(rounds int, w io.Writer) *bar {
-	return &bar{progressbar.NewOptions(rounds,
+// What a bar needs at most besides itself, in columns: "PM 100.0 %  GM 100.0 % 100% ||  " and, on a wide terminal, the
+// rounds and "[1h2m3s:1h2m3s]".
+const (
+	barText  = 32
+	barTimes = 18
+	barMost  = 24
+)
+
+func newBar(rounds int, w io.Writer, columns int) *bar {
+	counts := len(fmt.Sprintf("(%d/%d) ", rounds, rounds))
+	wide := columns >= barText+counts+barTimes+8
+	width := columns - 1 - barText
+	options := []progressbar.Option{
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription("round"),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionSetElapsedTime(true),
-		progressbar.OptionSetWidth(24),
-		progressbar.OptionThrottle(100*time.Millisecond),
-	), w}
+		progressbar.OptionSetPredictTime(wide),
+		progressbar.OptionSetElapsedTime(wide),
+		progressbar.OptionThrottle(100 * time.Millisecond),
+	}
+	if wide {
+		width -= counts + barTimes
+		options = append(options, progressbar.OptionShowCount())
+	}
+	options = append(options, progressbar.OptionSetWidth(max(1, min(width, barMost))))
+	return &bar{progressbar.NewOptions(rounds, options...), w}
 }
 
-func (b *bar) Round(int) error { return b.b.Add(1) }
+func (b *bar) Round(int) error {
+	_ = b.b.Add(1) // a terminal that is gone does not end the run
+	return nil
+}
 
 func (b *bar) Evaluation(e federation.Evaluation) error {
 	b.b.Describe(accuracies(e))
@@ -105,6 +133,14 @@ func accuracies(e federation.Evaluation) string {
 	return strings.Join(parts, "  ")
 }
 
+// counted is a number of things, as "1 round" and "2 rounds".
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 func percent(accuracy float64) string { return fmt.Sprintf("%.1f %%", 100*accuracy) }
 
 func prefix(p, s string) string {
@@ -118,17 +154,18 @@ func prefix(p, s string) string {
 func (p *plan) introduce(w io.Writer, d *datasets.Dataset) {
 	labels := ""
 	if p.Partition == "labels" {
-		labels = fmt.Sprintf(" with %d labels each (%s), %d training and %d test images a label",
-			p.LabelsPerClient, p.Assign, p.partition.TrainPerClass, p.partition.TestPerClass)
+		labels = fmt.Sprintf(" with %s each (%s), %d training and %s test images a label",
+			counted(p.LabelsPerClient, "label"), p.Assign, p.partition.TrainPerClass, p.tests)
 	}
-	work := fmt.Sprintf("%d steps", p.LocalSteps)
+	work := counted(p.LocalSteps, "step")
 	if p.LocalEpochs > 0 {
-		work = fmt.Sprintf("%d epochs", p.LocalEpochs)
+		work = counted(p.LocalEpochs, "epoch")
 	}
-	fmt.Fprintf(w, "%s on %s (%s, %d images), seed %d\n", p.Algo, d.Name, d.Source, d.Len(), p.Seed)
-	fmt.Fprintf(w, "%d clients, %s%s; %d in a round\n", p.Clients, p.regime, labels, p.clients)
-	fmt.Fprintf(w, "model %s, %d parameters; %d rounds of %s with batches of %d; %s on %d workers\n",
-		p.Model, p.net.Size(), p.Rounds, work, p.Batch, kernels.Best(), min(p.Workers, p.Clients))
+	fmt.Fprintf(w, "%s on %s (%s, %s), seed %d\n", p.Algo, d.Name, d.Source, counted(d.Len(), "image"), p.Seed)
+	fmt.Fprintf(w, "%s, %s%s; %d in a round\n", counted(p.Clients, "client"), p.regime, labels, p.clients)
+	fmt.Fprintf(w, "model %s, %s; %s of %s with batches of %d; %s on %s\n",
+		p.Model, counted(p.net.Size(), "parameter"), counted(p.Rounds, "round"), work, p.Batch, kernels.Best(),
+		counted(min(p.Workers, p.Clients), "worker"))
 	fmt.Fprintf(w, "results: %s\n", p.Out)
 }
 
@@ -147,16 +184,16 @@ func (p *plan) summary(s results.Summary) string {
 	}
 	line := fmt.Sprintf("%s %s %s seed %d: ", p.Algo, p.Dataset, p.regime, p.Seed)
 	if len(now) == 0 {
-		return line + fmt.Sprintf("nothing evaluated in %d of %d rounds, %s", s.Rounds, p.Rounds, p.Out)
+		return line + fmt.Sprintf("nothing evaluated in %d of %s, %s", s.Rounds, counted(p.Rounds, "round"), p.Out)
 	}
 	last := s.LastPM
 	if last == nil {
 		last = s.LastGM
 	}
-	of := ""
+	rounds := counted(last.Round, "round")
 	if last.Round < p.Rounds {
-		of = fmt.Sprintf(" of %d", p.Rounds)
+		rounds = fmt.Sprintf("%d of %s", last.Round, counted(p.Rounds, "round"))
 	}
-	return line + fmt.Sprintf("%s after %d%s rounds (best %s), %.1f s, %s",
-		strings.Join(now, " "), last.Round, of, strings.Join(best, ", "), float64(s.TrainSeconds+s.EvalSeconds), p.Out)
+	return line + fmt.Sprintf("%s after %s (best %s), %.1f s, %s",
+		strings.Join(now, " "), rounds, strings.Join(best, ", "), float64(s.TrainSeconds+s.EvalSeconds), p.Out)
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -25,8 +25,8 @@ const trainHelp = `Trains a method on clients that share a data set, and writes 
    fedbayes train --dataset mnist --rounds 800 --seed 2 --out results/mine
    fedbayes train --algo fedavg --partition dirichlet --alpha 0.1 --participation 0.5
 
-Ctrl-C ends a run in order, a second one at once. Exit status: 0 done, 2 command line, 3 data, 4 NaN or Inf in a loss,
-130 Ctrl-C, 1 anything else.`
+Ctrl-C and SIGTERM end a run in order, a second one at once. With --quiet, what is of note is in config.json alone.
+Exit status: 0 done, 2 command line, 3 data, 4 NaN or Inf in a loss, 130 Ctrl-C, 143 SIGTERM, 1 anything else.`
 
 func trainCommand(stderr io.Writer) *cli.Command {
 	ts := texts{}
@@ -46,56 +46,88 @@ func trainCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: "train", Usage: "train a method and write its results",
 		UsageText: "fedbayes train [flags]", Description: trainHelp,
-		Flags: flags, HideHelpCommand: true, OnUsageError: commandUsage,
+		Flags: flags,
 		Action: func(c *cli.Context) error {
 			if err := atMost(c, 0); err != nil {
 				return err
 			}
+			ctx, release := untilSignal(c.Context)
+			defer release()
 			p, err := newPlan(ts, time.Now())
 			if err != nil {
 				return err
 			}
-			return p.train(c.Context, c.App.Writer, stderr)
+			return p.train(ctx, c.App.Writer, stderr)
 		},
 	}
 }
 
-// train runs the plan.
+// train runs the plan. Its context ends with a signal.
 func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
-	data, err := datasets.Load(p.Dataset, p.DataDir)
+	signal.Ignore(syscall.SIGPIPE) // who closes our output does not end the run; Main tells
+	data, splits, err := p.load()
 	if err != nil {
-		return dataError{err}
+		return err
 	}
-	splits, notes, err := datasets.Partition(data, p.partition)
-	if err != nil && len(p.notes) > 0 {
-		err = fmt.Errorf("%w (%s)", err, strings.Join(p.notes, "; "))
-	}
-	if err != nil {
-		return dataError{err}
-	}
-	notes = slices.Concat(p.notes, data.Notes, notes)
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C kills
-
 	clients := datasets.Clients(data, splits)
-	head := results.Head{Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed)}
-	rec, err := results.Create(p.Out, p.Force, head, p.config(data, splits, notes))
+	if ctx.Err() != nil {
+		return interruption(ctx, "before the first round; nothing was written")
+	}
+	rec, err := p.record(data, splits)
 	if err != nil {
 		return err
 	}
 	if !p.Quiet {
 		p.introduce(stdout, data)
-		for _, note := range notes {
+		for _, note := range p.notes {
 			fmt.Fprintf(stderr, "note: %s\n", note)
 		}
 	}
 	shown := newProgress(p, stdout, stderr)
 	res, runErr := federation.Run(ctx, p.federation(clients), p.method, p.net, clients, rec, shown)
 	shown.stop()
+	runErr = p.explain(ctx, runErr, res, rec.Rounds())
 	sum, err := rec.Finish(res, runErr)
-	fmt.Fprintln(stdout, p.summary(sum))
-	return errors.Join(p.explain(runErr, sum), err)
+	err = errors.Join(runErr, err)
+	if !errors.Is(err, results.ErrLost) {
+		fmt.Fprintln(stdout, p.summary(sum))
+	}
+	return err
+}
+
+// load reads the data and divides them.
+func (p *plan) load() (*datasets.Dataset, []datasets.Split, error) {
+	data, err := datasets.Load(p.Dataset, p.DataDir)
+	if err != nil {
+		return nil, nil, dataError{err}
+	}
+	splits, notes, err := datasets.Partition(data, p.partition)
+	if err != nil && len(p.notes) > 0 {
+		err = fmt.Errorf("%w (%s)", err, strings.Join(p.notes, "; "))
+	}
+	if err != nil {
+		return nil, nil, dataError{err}
+	}
+	p.notes = slices.Concat(p.notes, data.Notes, notes)
+	p.tests = testsOf(data, splits)
+	return data, splits, p.fits(data, splits, memory())
+}
+
+// record makes the folder of the results.
+func (p *plan) record(data *datasets.Dataset, splits []datasets.Split) (*results.Run, error) {
+	if p.fresh != "" {
+		var err error
+		if p.Out, err = results.Fresh("results", p.fresh); err != nil {
+			return nil, err
+		}
+	}
+	head := results.Head{Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed), Rounds: p.Rounds}
+	rec, err := results.Create(p.Out, p.Force, head, p.config(data, splits))
+	var held *results.Held
+	if errors.As(err, &held) {
+		return nil, usagef("--out %w", err)
+	}
+	return rec, err
 }
 
 // federation returns the configuration of the loop. Buffers for more rows than any client has, and workers without a
@@ -112,16 +144,15 @@ func (p *plan) federation(clients []datasets.Client) federation.Config {
 	}
 }
 
-// An interrupted run was ended by Ctrl-C.
-type interrupted struct{ error }
-
 // explain adds to the error of a run what became of its results.
-func (p *plan) explain(err error, sum results.Summary) error {
+func (p *plan) explain(ctx context.Context, err error, res federation.Result, rounds int) error {
 	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.Canceled):
-		return interrupted{fmt.Errorf("interrupted after %d of %d rounds; results so far are in %s", sum.Rounds, p.Rounds, p.Out)}
+	case err == nil, errors.Is(err, results.ErrLost):
+		return err
+	case !errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w; results so far are in %s", err, p.Out)
+	case res.Last != nil && res.Last.Round == p.Rounds:
+		return interruption(ctx, "after the last round, in the evaluation with draws of the weights; the other results are in %s", p.Out)
 	}
-	return fmt.Errorf("%w; results so far are in %s", err, p.Out)
+	return interruption(ctx, "after %d of %s; results so far are in %s", rounds, counted(p.Rounds, "round"), p.Out)
 }

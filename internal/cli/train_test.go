@@ -9,11 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"fedbayes/datasets"
@@ -356,6 +359,22 @@ func TestNote(t *testing.T) {
 	if status != 0 || !strings.HasPrefix(stderr, "note: per client and label, 400 training and 5000 test images were asked for") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
+	// What was used is what is written down: 1,000 images of a digit for its five holders, less training images, as far
+	// as they go round.
+	for flags, want := range map[string]any{
+		"--train-per-class 50 --test-per-class 5000 --clients 10":                      150.0,
+		"--train-per-class 50 --test-per-class 100 --clients 10":                       100.0,
+		"--train-per-class 50 --test-per-class 5000 --clients 3 --labels-per-client 5": []any{450.0, 950.0},
+	} {
+		dir, stdout := train(t, strings.Replace(tiny, "--clients 4", "", 1)+" "+flags)
+		settings := object(t, filepath.Join(dir, "config.json"))["settings"].(map[string]any)
+		if got := settings["test-per-class"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: test-per-class %v, want %v", flags, got, want)
+		}
+		if n, ok := want.(float64); ok && !strings.Contains(stdout, fmt.Sprintf(" 50 training and %v test images a label", n)) {
+			t.Errorf("%s: output\n%s", flags, stdout)
+		}
+	}
 }
 
 func TestDefaultOut(t *testing.T) {
@@ -414,11 +433,17 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-// TestInterrupt sends Ctrl-C to a run that has printed an evaluation.
+// TestInterrupt sends Ctrl-C and SIGTERM to runs that have printed an evaluation.
 func TestInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals to send")
 	}
+	interrupt(t, os.Interrupt, 130, "interrupted")
+	interrupt(t, syscall.SIGTERM, 143, "terminated")
+}
+
+func interrupt(t *testing.T, signal os.Signal, status int, word string) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	cmd := exec.Command(os.Args[0], append([]string{"train", "--out", dir, "--rounds", "100000000"},
 		strings.Fields(strings.Replace(tinyLabels, "--rounds 2", "", 1))...)...)
@@ -436,7 +461,7 @@ func TestInterrupt(t *testing.T) {
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {
 		last = lines.Text()
 		if strings.HasPrefix(last, "round ") {
-			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
 			for lines.Scan() {
@@ -446,9 +471,9 @@ func TestInterrupt(t *testing.T) {
 		}
 	}
 	_ = cmd.Wait()
-	want := regexp.MustCompile(`^fedbayes: interrupted after \d+ of 100000000 rounds; results so far are in .*\n$`)
-	if got := cmd.ProcessState.ExitCode(); got != 130 || !want.MatchString(stderr.String()) {
-		t.Errorf("status %d, stderr %q, want 130 and %s", got, stderr.String(), want)
+	want := regexp.MustCompile(`^fedbayes: ` + word + ` after \d+ of 100000000 rounds; results so far are in .*\n$`)
+	if got := cmd.ProcessState.ExitCode(); got != status || !want.MatchString(stderr.String()) {
+		t.Errorf("status %d, stderr %q, want %d and %s", got, stderr.String(), status, want)
 	}
 	if !strings.Contains(last, " of 100000000 rounds (best ") {
 		t.Errorf("last line %q, want the summary", last)
@@ -460,8 +485,97 @@ func TestInterrupt(t *testing.T) {
 		}
 	}
 	s := object(t, filepath.Join(dir, "summary.json"))
-	if s["status"] != "interrupted" || s["rounds"].(float64) < 1 {
+	if s["status"] != "interrupted" || s["rounds"].(float64) < 1 || "fedbayes: "+s["error"].(string)+"\n" != stderr.String() {
 		t.Errorf("summary.json: %v", s)
+	}
+}
+
+// TestClosedOutput: a run whose output is cut off, as by head, finishes its files, and says so.
+func TestClosedOutput(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no pipes like these")
+	}
+	for _, lines := range []int{0, 1, 5} {
+		dir := filepath.Join(t.TempDir(), "run")
+		cmd := exec.Command(os.Args[0], append([]string{"train", "--out", dir}, strings.Fields(strings.Replace(tinyLabels, "--rounds 2", "--rounds 50", 1))...)...)
+		cmd.Env = append(os.Environ(), asProgram+"=1")
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		pipe, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		out := bufio.NewScanner(pipe)
+		for range lines {
+			out.Scan()
+		}
+		if err := pipe.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if got, want := stderr.String(), "fedbayes: output: write /dev/stdout: broken pipe\n"; cmd.ProcessState.ExitCode() != 1 || got != want {
+			t.Errorf("after %d lines: %v, stderr %q, want status 1 and %q", lines, cmd.ProcessState, got, want)
+		}
+		if s := object(t, filepath.Join(dir, "summary.json")); s["status"] != "finished" || s["rounds"] != 50.0 {
+			t.Errorf("after %d lines: summary.json: %v", lines, s)
+		}
+	}
+}
+
+// TestSharedSecond: runs that begin in one second get folders of their own; of those that are to share one, one runs.
+func TestSharedSecond(t *testing.T) {
+	t.Chdir(t.TempDir())
+	race := func(args ...string) (statuses map[int]int, stderrs string) {
+		statuses = map[int]int{}
+		var mu sync.Mutex
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				status, _, stderr := runArgs(append(append([]string{"train", "--quiet"}, strings.Fields(tinyLabels)...), args...)...)
+				mu.Lock()
+				defer mu.Unlock()
+				statuses[status]++
+				stderrs += stderr
+			})
+		}
+		group.Wait()
+		return statuses, stderrs
+	}
+	if statuses, stderrs := race(); statuses[0] != 4 {
+		t.Errorf("statuses %v, want 4 times 0: %s", statuses, stderrs)
+	}
+	if found, err := filepath.Glob("results/*/summary.json"); err != nil || len(found) != 4 {
+		t.Errorf("%v (%v), want 4 runs", found, err)
+	}
+	statuses, stderrs := race("--out", "one")
+	if statuses[0] != 1 || statuses[2] != 3 || strings.Count(stderrs, "--out one") != 3 {
+		t.Errorf("one folder: statuses %v, want 0 and three times 2: %s", statuses, stderrs)
+	}
+}
+
+// TestTooLarge: what would not fit into memory is refused before it is tried.
+func TestTooLarge(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the size of the memory is known on Linux alone")
+	}
+	t.Chdir(t.TempDir())
+	want := regexp.MustCompile(`^fedbayes: --clients 4000: their models of 52000175 parameters and the data take about 9984\.1 GB, and this machine has [\d.]+ GB: want at most \d+, or a smaller --model\n$`)
+	status, stdout, stderr := run("train --partition iid --clients 4000 --model mlp:65000-15")
+	if status != 2 || stdout != "" || !want.MatchString(stderr) {
+		t.Errorf("status %d, stdout %q, stderr %q, want 2 and %s", status, stdout, stderr, want)
+	}
+	wantEmpty(t)
+}
+
+// TestSingular: one of a thing is not "1 things".
+func TestSingular(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	_, stdout, stderr := runArgs("train", "--rounds", "1", "--local-steps", "1", "--clients", "1", "--workers", "1", "--labels-per-client", "1", "--model", "mlp:1", "--out", dir)
+	if m := regexp.MustCompile(`\b1 (round|step|epoch|client|worker|label|parameter)s`).FindString(stdout + stderr); m != "" || !strings.Contains(stdout, " after 1 round (best") {
+		t.Errorf("%q in\n%s%s", m, stdout, stderr)
 	}
 }
 

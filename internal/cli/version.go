@@ -14,7 +14,7 @@ import (
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "print the version, and what this machine computes with",
-		UsageText: "fedbayes version", HideHelpCommand: true, OnUsageError: commandUsage,
+		UsageText: "fedbayes version",
 		Action: func(c *cli.Context) error {
 			if err := atMost(c, 0); err != nil {
 				return err

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// A stop is the signal that cancelled a context.
+type stop struct{ os.Signal }
+
+func (s stop) Error() string { return s.String() }
+
+// untilSignal returns a context that ends with the first Ctrl-C or SIGTERM, for a stop as its cause. A second one kills.
+func untilSignal(parent context.Context) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-came:
+			signal.Stop(came)
+			cancel(stop{s})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(came)
+		cancel(nil)
+	}
+}
+
+// An interrupted error says what became of a run that a signal ended.
+type interrupted struct {
+	text   string
+	signal os.Signal
+}
+
+// interruption returns the error of a run whose context has ended.
+func interruption(ctx context.Context, format string, args ...any) error {
+	e := &interrupted{signal: os.Interrupt}
+	if s, ok := context.Cause(ctx).(stop); ok {
+		e.signal = s.Signal
+	}
+	what := "interrupted"
+	if e.signal == syscall.SIGTERM {
+		what = "terminated"
+	}
+	e.text = what + " " + fmt.Sprintf(format, args...)
+	return e
+}
+
+func (e *interrupted) Error() string { return e.text }
+
+// Is makes it known as the end of a context.
+func (e *interrupted) Is(target error) bool { return target == context.Canceled }
+
+func (e *interrupted) status() int {
+	if e.signal == syscall.SIGTERM {
+		return statusTerminated
+	}
+	return statusInterrupted
+}
