@@ -3,11 +3,12 @@
 #
 #   scripts/mnist_small.sh [SEED...] [-- FLAGS OF TRAIN...]
 #
-# It can be stopped and started again; see sweep.sh. scripts/table.sh makes a table of the CSV that it leaves.
+# Flags after -- override these. It can be stopped and started again, see sweep.sh; scripts/table.sh makes a table of the
+# CSV that it leaves.
 if [ $# -eq 0 ]; then set -- 1 2 3; fi
 case " $* " in
 *" -- "*) ;;
 *) set -- "$@" -- ;;
 esac
-exec sh "$(dirname "$0")/sweep.sh" algo "pfedbayes fedavg fedprox local" "$@" \
+exec sh "$(dirname "$0")/sweep.sh" algo "pfedbayes fedavg fedprox local" "$@" -- \
 	--dataset mnist --rounds 800 --eval-every 50

@@ -15,6 +15,6 @@ esac
 # The sample that stands in for missing files is too small for these runs.
 (cd "$(dirname "$0")/.." && go run . datasets fashion-mnist >/dev/null)
 for regime in small medium large; do
-	sh "$(dirname "$0")/sweep.sh" algo "pfedbayes fedavg local" "$@" \
+	sh "$(dirname "$0")/sweep.sh" algo "pfedbayes fedavg local" "$@" -- \
 		--dataset fashion-mnist --regime "$regime" --rounds 800 --eval-every 50
 done

@@ -1,13 +1,18 @@
 #!/bin/sh
 # Trains pFedBayes once for each value of one flag and each seed, and joins the runs' rounds.csv into one file.
 #
-#   sweep.sh FLAG "VALUE..." [SEED...] [-- FLAGS OF TRAIN...]
+#   sweep.sh FLAG "VALUE..." [SEED...] [-- FLAGS OF TRAIN... [-- DEFAULTS...]]
 #
+# Behind the second -- stand flags that a script gives; those of its user, before it, override them.
 # sweep_zeta.sh and sweep_rho.sh call it with the paper's values. A sweep can be stopped and started again: cells that
 # are finished are kept, the others are run anew. Other flags of train make another sweep, in another folder. Folders
 # stand below $SWEEP_DIR, which is results/ of the checkout if it is not set.
 set -eu
 
+if [ $# -lt 2 ]; then
+	echo 'usage: sweep.sh FLAG "VALUE..." [SEED...] [-- FLAGS OF TRAIN...]' >&2
+	exit 2
+fi
 flag=$1
 values=$2
 shift 2
@@ -18,8 +23,8 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 		echo "usage: sweep_$flag.sh [SEED...] [-- FLAGS OF TRAIN...]     $flag in $values; seed 1 if none is given"
 		exit 0
 		;;
-	'' | *[!0-9]*)
-		echo "sweep_$flag.sh: seed \"$1\": want a whole number (flags of train follow after --)" >&2
+	'' | *[!0-9]* | 0?*) # 01 would be a second cell of seed 1
+		echo "sweep_$flag.sh: seed \"$1\": want a whole number without zeros in front (flags of train follow after --)" >&2
 		exit 2
 		;;
 	esac
@@ -29,21 +34,55 @@ done
 if [ $# -gt 0 ]; then shift; fi # the --
 : "${seeds:=1}"
 
+# Put what stands behind the second -- to the other flags, unless it is a flag that they have. An argument that begins
+# with -- is a flag, what follows is its value.
+given=" "
+default=
+keep=1
+for argument; do
+	shift
+	case $argument in
+	--)
+		default=1
+		continue
+		;;
+	--?*)
+		keep=1
+		case $default$given in
+		1*" ${argument%%=*} "*) keep= ;;
+		[!1]*) given="$given${argument%%=*} " ;;
+		esac
+		;;
+	esac
+	if [ "$keep" ]; then set -- "$@" "$argument"; fi
+done
+
 root=$(cd "$(dirname "$0")/.." && pwd)
 name=sweep_$flag
 if [ $# -gt 0 ]; then
 	name=$name-$(printf '%s\n' "$@" | cksum | cut -d ' ' -f 1)
 fi
 dir=${SWEEP_DIR:-$root/results}/$name
-mkdir -p "$dir"
-printf '%s\n' "$@" >"$dir/flags.txt"
 
 # Built once, and run from where the user is: paths among the flags are the user's.
 bin=$(mktemp -d)
-trap 'rm -rf "$bin"' EXIT
+# clean removes the program, and the folder if no cell has begun, as with a flag that is none.
+clean() {
+	rm -rf "$bin"
+	for cell in "$dir/$flag-"*-seed-*; do
+		if [ -e "$cell" ]; then return; fi
+	done
+	rm -f "$dir/flags.txt" "$dir/$name.csv.tmp"
+	rmdir "$dir" 2>/dev/null || true
+}
+trap clean EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 141' PIPE
 trap 'exit 143' TERM
 (cd "$root" && go build -o "$bin/fedbayes" .)
+mkdir -p "$dir"
+printf '%s\n' "$@" >"$dir/flags.txt"
 
 # A diverged cell diverges again, so it counts as done.
 finished() { grep -Eq '"status": "(finished|diverged)"' "$1/summary.json" 2>/dev/null; }
@@ -70,7 +109,8 @@ all=$dir/$name.csv
 for value in $values; do
 	for cell in "$dir/$flag-$value-seed-"*; do
 		if finished "$cell"; then
-			awk -v flag="$flag" -v value="$value" 'FNR == 1 { print flag "," $0; next } { print value "," $0 }' "$cell/rounds.csv"
+			# A cell of a CSV has no comma here: --model takes mlp:200-100 for mlp:200,100.
+			awk -v flag="$flag" -v value="$value" 'BEGIN { gsub(/,/, "-", value) } FNR == 1 { print flag "," $0; next } { print value "," $0 }' "$cell/rounds.csv"
 		fi
 	done
 done | awk 'NR == 1 { header = $0; print; next } $0 != header' >"$all.tmp"

@@ -28,6 +28,51 @@ func sweep(t *testing.T, dir, script string, seeds ...string) string {
 	return string(out)
 }
 
+// TestSweepRefuses: what a sweep cannot run is said in a line, and leaves nothing.
+func TestSweepRefuses(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
+		t.Skip("needs a shell, and time to build the program")
+	}
+	dir := t.TempDir()
+	for line, want := range map[string]string{
+		"sweep.sh":                              "usage: sweep.sh FLAG",
+		"sweep.sh zeta":                         "usage: sweep.sh FLAG",
+		"sweep_zeta.sh 01":                      `seed "01": want a whole number`,
+		"sweep_zeta.sh 1 x":                     `seed "x": want a whole number`,
+		"sweep_zeta.sh 1 -- --frobnicate":       "--frobnicate: train has no such flag",
+		"sweep_zeta.sh 1 -- --seed 2":           "--seed: given 2 times",
+		"mnist_small.sh 1 -- --dataset nothing": `--dataset "nothing": want one of`,
+	} {
+		cmd := exec.Command("sh", strings.Fields(line)...)
+		cmd.Env = append(os.Environ(), "SWEEP_DIR="+dir)
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v, output %s, want status 2 and %s", line, err, out, want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s: left %v (%v)", line, left, err)
+		}
+	}
+}
+
+// TestSweepDefaults: the user's flags go before those that a script gives, and a value with a comma makes one cell.
+func TestSweepDefaults(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
+		t.Skip("needs a shell, and time to build the program")
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "sweep.sh", "model", "mlp:4,3", "1", "--", "--rounds", "2", "--rho", "-2", "--eval-every=1",
+		"--", "--quiet", "--rounds", "800", "--eval-every", "50", "--clients", "2", "--rho=-3")
+	cmd.Env = append(os.Environ(), "SWEEP_DIR="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), " after 2 rounds ") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	header, rows := joined(t, dir)
+	if !strings.HasPrefix(header, "model,run,") || len(rows) != 2 || !strings.HasPrefix(rows[0], "mlp:4-3,model-mlp:4-3-seed-1,") {
+		t.Errorf("header %s, rows %v", header, rows)
+	}
+}
+
 // joined reads the file that a sweep leaves: its header and its rows.
 func joined(t *testing.T, dir string) (header string, rows []string) {
 	t.Helper()

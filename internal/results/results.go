@@ -51,7 +51,7 @@ var _ federation.Recorder = (*Run)(nil)
 
 // ErrLost says that a run's files were removed or replaced while it went on. What is in the folder is not its own, so it
 // writes nothing more.
-var ErrLost = errors.New("its files were removed or replaced while it went on")
+var ErrLost = errors.New("the run's files were removed or replaced while it went on")
 
 // A Held error says that a folder holds a run already.
 type Held struct {
