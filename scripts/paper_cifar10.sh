@@ -4,8 +4,8 @@
 #
 #   scripts/paper_cifar10.sh [SEED...] [-- FLAGS OF TRAIN...]
 #
-# Flags after -- override these. It wants the data (see "fedbayes datasets cifar10"), and takes some hours for three seeds; it can be stopped and started
-# again, see sweep.sh. scripts/table.sh makes a table of each CSV that it leaves.
+# Flags after -- override these. It wants the data (see "fedbayes datasets cifar10"), and takes some hours for three seeds;
+# it can be stopped and started again, see sweep.sh. scripts/table.sh makes a table of each CSV that it leaves.
 set -eu
 if [ $# -eq 0 ]; then set -- 1 2 3; fi
 case " $* " in
