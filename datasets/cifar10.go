@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -167,4 +168,12 @@ func pool(batches []batch, e Entry) (*Dataset, error) {
 	d := e.dataset(slices.Concat(pixels...), slices.Concat(labels...))
 	d.Notes = unpublished(d.Labels, e)
 	return d, nil
+}
+
+// unpublished returns a note if these are not the labels of e as published.
+func unpublished(labels []uint8, e Entry) []string {
+	if bytes.HasPrefix(labels, e.begins) {
+		return nil
+	}
+	return []string{fmt.Sprintf("these are not the published files of %s (other labels): its results are not comparable", e.Name)}
 }

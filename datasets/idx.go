@@ -97,15 +97,45 @@ func parseIDX(r io.Reader, rank int) (idx, error) {
 func unzipped(r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	// The first bytes tell, not the name: browsers unpack on the fly and leave the name, mirrors do the opposite.
-	if magic, _ := buffered.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+	if magic, _ := buffered.Peek(2); !bytes.Equal(magic, gzipMagic()) {
 		return buffered, nil
 	}
 	z, err := gzip.NewReader(buffered)
 	if err != nil {
 		return nil, fmt.Errorf("gzip header: %w", whole(err))
 	}
-	return z, nil
+	z.Multistream(false)
+	return &members{z, buffered}, nil
 }
+
+// members reads a gzip file, which is one compressed part or several. Package gzip would do it alone, but takes whatever
+// follows for one more part, and misnames it.
+type members struct {
+	z *gzip.Reader
+	r *bufio.Reader // of z, which reads no byte too many
+}
+
+// Read implements [io.Reader].
+func (m *members) Read(p []byte) (int, error) {
+	n, err := m.z.Read(p)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	switch next, _ := m.r.Peek(2); {
+	case len(next) == 0:
+		return n, io.EOF
+	case !bytes.Equal(next, gzipMagic()):
+		return n, errors.New("bytes that are not gzip follow the gzipped data")
+	}
+	if err := m.z.Reset(m.r); err != nil {
+		return n, fmt.Errorf("gzip header: %w", err)
+	}
+	m.z.Multistream(false)
+	return n, nil
+}
+
+// gzipMagic is how gzipped data begin.
+func gzipMagic() []byte { return []byte{0x1f, 0x8b} }
 
 // whole adds what usually lies behind an early end.
 func whole(err error) error {

@@ -18,6 +18,7 @@ func TestReadIDX(t *testing.T) {
 		"dotted":           {"a.idx2-ubyte": {Data: plain}},
 		"gzip":             {"a-idx2-ubyte.gz": {Data: gzipped(t, plain)}},
 		"dotted gzip":      {"a.idx2-ubyte.gz": {Data: gzipped(t, plain)}},
+		"gzip in parts":    {"a-idx2-ubyte.gz": {Data: append(gzipped(t, plain[:14]), gzipped(t, plain[14:])...)}},
 		"gzip by content":  {"a-idx2-ubyte": {Data: gzipped(t, plain)}},
 		"plain by content": {"a-idx2-ubyte.gz": {Data: plain}},
 		"plain first":      {"a-idx2-ubyte": {Data: plain}, "a-idx2-ubyte.gz": {Data: []byte("not this one")}},
@@ -60,7 +61,9 @@ func TestReadIDXErrors(t *testing.T) {
 		{"gzip cut in its data", zip[:len(zip)-10], "unexpected EOF (truncated download?)"},
 		{"gzip cut in its checksum", zip[:len(zip)-2], "unexpected EOF (truncated download?)"},
 		{"gzip with a wrong checksum", badSum, "invalid checksum"},
-		{"gzip with a tail", append(slices.Clone(zip), "tail"...), "after 6 of 6 bytes of data"},
+		{"gzip with a tail", append(slices.Clone(zip), "tail"...), "after 6 of 6 bytes of data: bytes that are not gzip follow the gzipped data"},
+		{"gzip with a long tail", append(slices.Clone(zip), "a longer tail than a header"...), "after 6 of 6 bytes of data: bytes that are not gzip follow the gzipped data"},
+		{"gzip with another's beginning", append(slices.Clone(zip), zip[:5]...), "after 6 of 6 bytes of data: gzip header: unexpected EOF (truncated download?)"},
 		{"gzip of long data", gzipped(t, append(slices.Clone(good), 7)), "more than the 6 bytes of data"},
 		{"gzip of text", gzipped(t, []byte("<html>")), "not an IDX file"},
 	} {

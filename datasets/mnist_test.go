@@ -60,26 +60,6 @@ func TestLoadMNISTErrors(t *testing.T) {
 	}
 }
 
-// MNIST and Fashion-MNIST use the same file names: a folder of one must not pass for the other.
-func TestLoadMNISTTellsApart(t *testing.T) {
-	for _, e := range []Entry{mnist(), fashionMNIST()} {
-		fsys := tiny(e.begins, []uint8{0})
-		for _, as := range []Entry{mnist(), fashionMNIST()} {
-			d, err := loadMNIST(fsys, as)
-			if as.Name == e.Name {
-				if err != nil || len(d.Notes) != 0 {
-					t.Errorf("%s as itself: error %v, notes %v", e.Name, err, d.Notes)
-				}
-				continue
-			}
-			want := "these are the files of " + e.Name + ", not of " + as.Name
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s as %s: got %v, want %q", e.Name, as.Name, err, want)
-			}
-		}
-	}
-}
-
 func TestFullData(t *testing.T) {
 	for name, want := range map[string][]int{
 		"mnist":         {6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958},

@@ -38,7 +38,8 @@ type Entry struct {
 	Get     string   // how to get the files, where the search for them ends with an error
 	Sample  string   // an embedded data set that stands in where the files are not found; see Resolve
 
-	begins  []uint8 // the first training labels as published; tells data sets apart that use the same file names
+	begins  []uint8 // the first training labels as published
+	marks   []mark  // of Files as published; tells data sets apart that use the same file names
 	load    func(fsys fs.FS, e Entry) (*Dataset, error)
 	loadTar func(r io.Reader, e Entry) (*Dataset, error) // from Archive
 }

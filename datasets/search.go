@@ -51,7 +51,7 @@ func (e Entry) read(where string, packed bool) (*Dataset, error) {
 	return e.loadTar(f, e)
 }
 
-// Find returns where Load would read the data set from: "embedded", a folder, or an archive. The files are not read.
+// Find returns where Load would read the data set from: "embedded", a folder, or an archive. Of the files only the beginnings are read, to tell data sets apart that use the same names.
 func Find(name, dataDir string) (string, error) {
 	e, err := Lookup(name)
 	if err != nil {
@@ -108,7 +108,8 @@ func (e Entry) find(dataDir string) (where string, packed bool, err error) {
 func (e Entry) in(dir string) (where string, packed bool, lack string) {
 	lack = lacks(dir, e.Files)
 	if lack == "" {
-		return dir, false, ""
+		lack = foreign(os.DirFS(dir), e, All())
+		return dir, false, lack
 	}
 	if e.Archive == "" || lack == noFolder {
 		return "", false, lack
