@@ -47,7 +47,7 @@ func (e Entry) read(where string, packed bool) (*Dataset, error) {
 	if err != nil {
 		return nil, errors.New(reason(err))
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	return e.loadTar(f, e)
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -41,7 +42,7 @@ type interrupted struct {
 // interruption returns the error of a run whose context has ended.
 func interruption(ctx context.Context, format string, args ...any) error {
 	e := &interrupted{signal: os.Interrupt}
-	if s, ok := context.Cause(ctx).(stop); ok {
+	if s := (stop{}); errors.As(context.Cause(ctx), &s) {
 		e.signal = s.Signal
 	}
 	what := "interrupted"
