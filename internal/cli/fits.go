@@ -6,10 +6,12 @@ import (
 	"fedbayes/datasets"
 )
 
-// Numbers that a method keeps for each parameter of each client: its weights, what its optimizers remember, messages. A
+// Numbers that a method keeps for each parameter of each client, with what the garbage collector leaves lying about. A
 // Gaussian network has a mean and a deviation each of a personal and a local model, with two moments of Adam for all four.
+// Measured with 10 and 210 clients of 79,510 parameters: 16.1 for pfedbayes, 1.4 for fedavg, 1.5 for local; momentum is
+// one more.
 const (
-	floatsBayesian = 12
+	floatsBayesian = 16
 	floatsOther    = 3
 )
 

@@ -1,12 +1,27 @@
 package cli
 
-import "syscall"
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
 
-// memory returns the bytes of memory of this machine, 0 if they are not known.
+// memory returns the bytes of memory that there are for this process, 0 if they are not known: those of the machine, or
+// what a container leaves of them.
 func memory() uint64 {
 	var info syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&info); err != nil {
 		return 0
 	}
-	return uint64(info.Totalram) * uint64(info.Unit) //nolint:unconvert // 32 bits on some machines
+	total := uint64(info.Totalram) * uint64(info.Unit) //nolint:unconvert // 32 bits on some machines
+	text, err := os.ReadFile("/sys/fs/cgroup/memory.max")
+	if err != nil {
+		return total
+	}
+	limit, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64) // or "max"
+	if err != nil {
+		return total
+	}
+	return min(total, limit)
 }

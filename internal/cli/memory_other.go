@@ -2,5 +2,5 @@
 
 package cli
 
-// memory returns the bytes of memory of this machine, 0 if they are not known.
+// memory would return the bytes of memory that there are for this process; 0 says that they are not known.
 func memory() uint64 { return 0 }
