@@ -59,7 +59,7 @@ func NewPFedBayes() *PFedBayes {
 // begin to learn; with a ζ of 10 the few images of a client weigh too little beside a quarter of a million weights.
 func NewPFedBayesCIFAR10() *PFedBayes {
 	m := NewPFedBayes()
-	m.Init, m.Rho, m.Zeta = "he", -4, 1
+	m.Init, m.Rho, m.Zeta = "he", -3.5, 2
 	return m
 }
 

@@ -13,6 +13,8 @@ case " $* " in
 *) set -- "$@" -- ;;
 esac
 for regime in small medium; do
+	batch=100
+	if [ $regime = small ]; then batch=50; fi # a client has 125 images
 	sh "$(dirname "$0")/sweep.sh" algo "pfedbayes fedavg local" "$@" -- \
-		--dataset cifar10 --model vgg --regime "$regime" --rounds 200 --eval-every 20
+		--dataset cifar10 --model vgg --regime $regime --batch $batch --rounds 200 --eval-every 20
 done
