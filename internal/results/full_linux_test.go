@@ -1,10 +1,9 @@
 package results_test
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,48 +12,60 @@ import (
 	"fedbayes/internal/results"
 )
 
-// roomEnv makes the test binary run fill in a process of its own, whose limit no other file meets.
-const roomEnv, dirEnv = "FEDBAYES_TEST_ROOM", "FEDBAYES_TEST_DIR"
+// alone makes the test binary run TestFull in a process of its own, whose limit no other file meets.
+const alone = "FEDBAYES_TEST_ALONE"
 
-// fill records a run into a folder where no file can grow beyond room bytes, as on a device that is full, and expects that
-// it is told so.
-func fill(t *testing.T, dir, room string) {
+// within runs f where no file can grow beyond n bytes, as on a device that is full.
+func within(t *testing.T, n int, f func()) {
 	t.Helper()
-	n, err := strconv.Atoi(room)
-	if err != nil {
-		t.Fatal(err)
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		t.Skip(err)
 	}
-	limit := syscall.Rlimit{Cur: uint64(n), Max: uint64(n)}
+	limit := syscall.Rlimit{Cur: uint64(n), Max: old.Max}
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		t.Skip(err)
 	}
+	defer func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	f()
+}
+
+// fill records a run into a folder and returns the first error.
+func fill(dir string) error {
 	r, err := results.Create(dir, false, head, map[string]int{"answer": 42})
 	if err != nil {
-		return
+		return err
 	}
 	for round := range 3 {
 		if err = r.Evaluation(evaluation(round+1, 0.5, 0.25)); err != nil {
 			break
 		}
 	}
-	if _, end := r.Finish(federation.Result{}, err); err == nil && end == nil {
-		t.Errorf("%d bytes: no error", n)
-	}
+	_, end := r.Finish(federation.Result{}, err)
+	return errors.Join(err, end)
 }
 
 // TestFull: wherever the device is full, both CSVs hold whole rows, an evaluation's rows of clients.csv or none of them,
 // and no temporary file stays.
 func TestFull(t *testing.T) {
-	if room := os.Getenv(roomEnv); room != "" {
-		fill(t, os.Getenv(dirEnv), room)
+	if os.Getenv(alone) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestFull$")
+		cmd.Env = append(os.Environ(), alone+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
 		return
 	}
-	for room := 0; room < 700; room += 13 {
+	for room := 0; room < 700; room += 7 {
 		dir := t.TempDir()
-		cmd := exec.Command(os.Args[0], "-test.run=^TestFull$")
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", roomEnv, room), dirEnv+"="+dir)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%d bytes: %v\n%s", room, err, out)
+		var err error
+		within(t, room, func() { err = fill(dir) })
+		if err == nil {
+			t.Errorf("%d bytes: no error", room)
 		}
 		entries, err := os.ReadDir(dir)
 		if err != nil && !os.IsNotExist(err) { // a run that could not begin leaves nothing
