@@ -25,7 +25,7 @@ func cifar10() Entry {
 		Mean:     []float32{0.4914, 0.4822, 0.4465},
 		Std:      []float32{0.2470, 0.2435, 0.2616},
 		Regimes:  []Regime{{"small", 25, 475}, {"medium", 100, 400}, {"large", 450, 150}},
-		Defaults: Defaults{Clients: 20, PerRound: 10},
+		Defaults: Defaults{Clients: 20, PerRound: 10, Model: "vgg"},
 		Files: []string{
 			"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin",
 			"test_batch.bin",

@@ -17,6 +17,7 @@ type Regime struct {
 type Defaults struct {
 	Clients  int
 	PerRound int // clients sampled in a round
+	Model    string
 }
 
 // An Entry is a data set that can be loaded by name.

@@ -82,6 +82,7 @@ func describeDataset(c *cli.Context, name, dir string) error {
 	}
 	if d := e.Defaults; d.Clients > 0 {
 		fmt.Fprintf(w, "clients\t%d, %d of them in a round\n", d.Clients, d.PerRound)
+		fmt.Fprintf(w, "model\t%s\n", d.Model)
 	}
 	for _, note := range d.Notes {
 		fmt.Fprintf(w, "note\t%s\n", note)

@@ -70,7 +70,7 @@ func (s *settings) options() []option {
 	return []option{
 		{Param: choice("algo", "method", &s.Algo, algoNames()...)},
 		{Param: choice("preset", "set of defaults of the method", &s.Preset), shown: "the method's first"},
-		{Param: choice("model", "network: "+strings.Join(modelNames(), " or ")+", or with widths as mlp:200,100", &s.Model)},
+		{Param: choice("model", "network: "+strings.Join(modelNames(), " or ")+", or with widths as mlp:200,100", &s.Model), shown: besides("mlp", func(d datasets.Defaults) string { return d.Model })},
 		{Param: whole("seed", "of everything random", &s.Seed, 0)},
 		{Param: whole("workers", "clients that run at the same time; no result depends on it", &s.Workers, 1)},
 		{Param: choice("device", "where to compute", &s.Device, "cpu")},
@@ -131,6 +131,9 @@ func (s *settings) follow(d datasets.Defaults, ts texts) {
 	if d.Clients > 0 && !ts.has("clients") {
 		s.Clients = d.Clients
 	}
+	if d.Model != "" && !ts.has("model") {
+		s.Model = d.Model
+	}
 	// A method without a server trains all clients, whatever the protocol.
 	if e, _ := algo(s.Algo); d.PerRound > 0 && !ts.has("participation") && !e.Alone {
 		s.Participation = float64(min(d.PerRound, s.Clients))
@@ -176,10 +179,11 @@ func (s *settings) perClass(e datasets.Entry) (train, test int, name string, err
 }
 
 // besides adds to a default those of the data sets that have one of their own.
-func besides(general string, of func(datasets.Defaults) int) string {
+func besides[T int | string](general string, of func(datasets.Defaults) T) string {
+	var none T
 	for _, e := range datasets.All() {
-		if n := of(e.Defaults); n > 0 {
-			general += fmt.Sprintf(", %d for %s", n, e.Name)
+		if v := of(e.Defaults); v != none {
+			general += fmt.Sprintf(", %v for %s", v, e.Name)
 		}
 	}
 	return general
