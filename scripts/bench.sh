@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Prints the benchmarks: kernels, a client's step and where its time goes, and a round with one worker and two.
+# Prints the benchmarks: kernels, a client's step on the perceptron and on the VGG and where its time goes, and a round with
+# one worker and two.
 #
 #   scripts/bench.sh [PATTERN]     only the sections whose name matches, as "step" or "gemm"
 #
@@ -31,8 +32,10 @@ tables() { # SUFFIX [GO TEST FLAG...]
 	bench "normals$suffix" ./internal/kernels '^BenchmarkNormals$' "$@"
 	bench "kl$suffix" ./internal/kernels '^BenchmarkKL$/softplus' "$@"
 	bench "adam$suffix" ./internal/kernels '^BenchmarkAdam$' "$@"
+	bench "conv$suffix" ./internal/kernels '^Benchmark(Conv|Pool)$' "$@"
 	bench "step$suffix" ./algorithms '^BenchmarkStep$' -benchmem "$@"
 	bench "where$suffix" ./graph '^BenchmarkWhere$' "$@"
+	bench "vgg$suffix" ./graph '^BenchmarkVGGStep$' "$@"
 }
 
 tables ""
