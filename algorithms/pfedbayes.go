@@ -54,10 +54,11 @@ func NewPFedBayes() *PFedBayes {
 	}
 }
 
-// NewPFedBayesCIFAR10 returns the method with defaults for CIFAR-10 and its VGG. With the paper's ρ of −2.5 the noise of
-// a deep layer, where a unit sums over a thousand weights, drowns what passes through it, and the network does not
-// begin to learn; with a ζ of 10 the few images of a client weigh too little beside a quarter of a million weights.
-func NewPFedBayesCIFAR10() *PFedBayes {
+// NewPFedBayesConv returns the method with defaults for convolutional networks, found on CIFAR-10. Means start with a
+// variance of 2/fan-in. With the paper's ρ of −2.5 the noise of a deep layer, where a unit sums over a thousand weights,
+// drowns what passes through it, and the network does not begin to learn; with its ζ of 10 the few images of a client
+// weigh too little beside a quarter of a million weights.
+func NewPFedBayesConv() *PFedBayes {
 	m := NewPFedBayes()
 	m.Init, m.Rho, m.Zeta = "he", -3.5, 2
 	return m

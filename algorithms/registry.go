@@ -28,13 +28,14 @@ type Preset struct {
 	Name, About string
 	New         func() Algorithm
 
-	// On has the data sets with defaults of their own, by name.
+	// On has the models with defaults of their own, by the name before their argument.
 	On map[string]func() Algorithm
 }
 
-// For makes the method with the defaults for a data set.
-func (p Preset) For(dataset string) Algorithm {
-	if f, ok := p.On[dataset]; ok {
+// For makes the method with the defaults for a model.
+func (p Preset) For(model string) Algorithm {
+	name, _, _ := strings.Cut(model, ":")
+	if f, ok := p.On[name]; ok {
 		return f()
 	}
 	return p.New()
@@ -53,7 +54,8 @@ func All() []Entry {
 					Name: "paper", About: "Algorithm 1 of the paper, with Adam",
 					New: func() Algorithm { return erase(NewPFedBayes()) },
 					On: map[string]func() Algorithm{
-						"cifar10": func() Algorithm { return erase(NewPFedBayesCIFAR10()) },
+						"vgg":     func() Algorithm { return erase(NewPFedBayesConv()) },
+						"convnet": func() Algorithm { return erase(NewPFedBayesConv()) },
 					},
 				},
 				{

@@ -21,7 +21,7 @@ func TestEntries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range append(onDatasets(p), m) {
+			for _, m := range append(onModels(p), m) {
 				if err := m.Check(); err != nil {
 					t.Errorf("%s, preset %s: the defaults are refused: %v", e.Name, p.Name, err)
 				}
@@ -37,8 +37,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// onDatasets returns the preset's method for each data set that has its own defaults.
-func onDatasets(p Preset) []Algorithm {
+// onModels returns the preset's method for each model that has its own defaults.
+func onModels(p Preset) []Algorithm {
 	var ms []Algorithm
 	for name := range p.On {
 		ms = append(ms, p.For(name))
@@ -46,9 +46,9 @@ func onDatasets(p Preset) []Algorithm {
 	return ms
 }
 
-// TestFor checks that a data set's defaults come with its name, and the others without.
+// TestFor checks that a model's defaults come with its name, and the others without.
 func TestFor(t *testing.T) {
-	for name, want := range map[string]float64{"mnist": -2.5, "cifar10": -3.5} {
+	for name, want := range map[string]float64{"mlp": -2.5, "mlp2:9,9": -2.5, "vgg": -3.5, "vgg:16,M": -3.5, "convnet": -3.5} {
 		for _, p := range All()[0].Presets[0].For(name).Params() {
 			if v, ok := p.Value.(*float64); ok && p.Name == "rho" && *v != want {
 				t.Errorf("%s: ρ = %v, want %v", name, *v, want)

@@ -50,14 +50,14 @@ func describeAlgo(c *cli.Context, name string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.Writer, "\nflags of train, with the default in each preset:\n")
+	fmt.Fprintf(c.App.Writer, "\nflags of train, with the default in each preset, and on models with defaults of their own:\n")
 	var made []algorithms.Algorithm
 	for _, p := range e.Presets {
 		fmt.Fprintf(w, "\t%s", p.Name)
 		made = append(made, p.New())
-		for _, dataset := range slices.Sorted(maps.Keys(p.On)) {
-			fmt.Fprintf(w, "\ton %s", dataset)
-			made = append(made, p.On[dataset]())
+		for _, model := range slices.Sorted(maps.Keys(p.On)) {
+			fmt.Fprintf(w, "\t%s", model)
+			made = append(made, p.On[model]())
 		}
 	}
 	fmt.Fprintln(w)

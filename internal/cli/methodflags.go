@@ -36,7 +36,7 @@ func methodFlags() []methodFlag {
 }
 
 // defaultsOf says the default of a hyper-parameter, as "0.001 for pfedbayes, 0.05 for fedavg and local". A preset is
-// and a data set are named where their default differs, as in "-2.5, -3 with --preset code".
+// and a model are named where their default differs, as in "-2.5, -3 with --preset code".
 func defaultsOf(f methodFlag) string {
 	var values []string
 	whose := map[string][]string{}
@@ -50,9 +50,9 @@ func defaultsOf(f methodFlag) string {
 		e, _ := algo(owner)
 		first := defaultIn(e.Presets[0].New(), f.Name)
 		note(first, owner)
-		for _, dataset := range slices.Sorted(maps.Keys(e.Presets[0].On)) {
-			if v := defaultIn(e.Presets[0].On[dataset](), f.Name); v != first {
-				note(v, owner+" --dataset "+dataset)
+		for _, model := range slices.Sorted(maps.Keys(e.Presets[0].On)) {
+			if v := defaultIn(e.Presets[0].On[model](), f.Name); v != first {
+				note(v, owner+" --model "+model)
 			}
 		}
 		for _, preset := range e.Presets[1:] {
@@ -69,6 +69,7 @@ func defaultsOf(f methodFlag) string {
 	text := strings.Join(values, ", ")
 	if len(f.owners) == 1 { // whose it is goes without saying
 		text = strings.ReplaceAll(text, " for "+f.owners[0]+" --", " with --")
+		text = strings.ReplaceAll(text, " and "+f.owners[0]+" --", " and --")
 		text = strings.ReplaceAll(text, " for "+f.owners[0], "")
 	}
 	return text
@@ -144,7 +145,7 @@ func (s *settings) preset() (algorithms.Algorithm, error) {
 	var names []string
 	for _, p := range e.Presets {
 		if p.Name == s.Preset {
-			return p.For(s.Dataset), nil
+			return p.For(s.Model), nil
 		}
 		names = append(names, p.Name)
 	}

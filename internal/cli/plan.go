@@ -33,9 +33,6 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 		return nil, err
 	}
 	var err error
-	if p.method, err = p.newMethod(ts); err != nil {
-		return nil, err
-	}
 	entry, notes, err := datasets.Resolve(p.Dataset, p.DataDir)
 	if err != nil {
 		return nil, usageError{err}
@@ -45,6 +42,9 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 	}
 	p.Dataset, p.notes = entry.Name, notes
 	p.follow(entry.Defaults, ts)
+	if p.method, err = p.newMethod(ts); err != nil {
+		return nil, err
+	}
 	if p.clients, err = p.perRound(); err != nil {
 		return nil, err
 	}
