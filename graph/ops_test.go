@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	. "fedbayes/graph"
 	"fedbayes/graph/graphtest"
+	"fedbayes/internal/kernels"
 )
 
 // normals returns n draws of N(mean, std²).
@@ -215,4 +217,51 @@ func TestHalfSquaredDistance(t *testing.T) {
 			},
 		})
 	}
+}
+
+// TestLogSoftmax checks the one operation without a gradient: log-probabilities on every executor and on a tape, where
+// logits are far apart too.
+func TestLogSoftmax(t *testing.T) {
+	const batch, classes = 5, 7
+	p, err := Build(func(b *Builder) { b.Output("log p", LogSoftmax(b.Input("z", batch, classes))) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := normals(rand.New(rand.NewPCG(11, 12)), batch*classes, 0, 3)
+	z[3], z[10] = 1e4, -1e4
+	check := func(who string, got []float32) {
+		for i := range batch {
+			row := z[i*classes : (i+1)*classes]
+			top := float64(slices.Max(row))
+			var sum float64
+			for _, v := range row {
+				sum += math.Exp(float64(v) - top)
+			}
+			for j, v := range row {
+				want := float64(v) - top - math.Log(sum)
+				if g := float64(got[i*classes+j]); math.Abs(g-want) > 1e-6*math.Max(1, math.Abs(want)) {
+					t.Errorf("%s: [%d, %d] = %v, want %v", who, i, j, g, want)
+				}
+			}
+		}
+	}
+	for _, isa := range kernels.Available() {
+		e := p.NewExecutor(kernels.New(isa))
+		e.Feed("z", z)
+		e.Run(batch)
+		check(isa.String(), e.Fetch("log p"))
+	}
+	tape := p.NewTape()
+	defer tape.Close()
+	if err := tape.Feed("z", z); err != nil {
+		t.Fatal(err)
+	}
+	if err := tape.Run(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := tape.Fetch("log p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("tape", got)
 }

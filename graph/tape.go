@@ -71,6 +71,15 @@ func (t *Tape) Grad(param string) ([]float32, error) {
 	return t.value(i)
 }
 
+// Fetch returns an output after a run.
+func (t *Tape) Fetch(name string) ([]float32, error) {
+	i, ok := t.p.names[name]
+	if !ok {
+		return nil, fmt.Errorf("graph: nothing is named %s", name)
+	}
+	return t.value(i)
+}
+
 func (t *Tape) value(slot int) ([]float32, error) {
 	for n, i := range t.p.slots {
 		if i == slot {
