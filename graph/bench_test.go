@@ -11,12 +11,18 @@ import (
 	"fedbayes/priors"
 )
 
-// BenchmarkWhere says where the time of a pFedBayes step goes: batch 100, network 784-100-10, both gradients, four Adam
-// updates. Each operation is timed on its own within whole steps, so that the caches are as a step leaves them; the
-// metrics are microseconds a step.
+// BenchmarkWhere says where the time of a pFedBayes step goes: batch 100, both gradients, four Adam updates. Each
+// operation is timed on its own within whole steps, so that the caches are as a step leaves them; the metrics are
+// microseconds a step.
 func BenchmarkWhere(b *testing.B) {
+	for model, shape := range map[string][]int{"mlp": {28, 28}, "vgg": {32, 32, 3}} {
+		b.Run(model, func(b *testing.B) { benchmarkWhere(b, model, shape) })
+	}
+}
+
+func benchmarkWhere(b *testing.B, model string, shape []int) {
 	const batch = 100
-	net, err := layers.New("mlp", []int{28, 28}, 10)
+	net, err := layers.New(model, shape, 10)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -35,7 +35,6 @@ tables() { # SUFFIX [GO TEST FLAG...]
 	bench "conv$suffix" ./internal/kernels '^Benchmark(Conv|Pool)$' "$@"
 	bench "step$suffix" ./algorithms '^BenchmarkStep$' -benchmem "$@"
 	bench "where$suffix" ./graph '^BenchmarkWhere$' "$@"
-	bench "vgg$suffix" ./graph '^BenchmarkVGGStep$' "$@"
 }
 
 tables ""

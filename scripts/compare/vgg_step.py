@@ -72,13 +72,13 @@ def measure(layout):
     return statistics.median(times)
 
 
-OURS = "go test ./graph -run - -bench VGGStep -benchtime 100x -cpu 1"
+OURS = "go test ./graph -run - -bench Where/vgg/avx -benchtime 100x -cpu 1"
 
 
 def ours():
     root = pathlib.Path(__file__).parents[2]
     out = subprocess.run(OURS.split(), cwd=root, check=True, capture_output=True, text=True).stdout
-    return {isa: float(us) for isa, us in re.findall(r"VGGStep/(\w+).*?([\d.]+) µs-all", out)}
+    return {isa: float(us) for isa, us in re.findall(r"Where/vgg/(\w+).*?([\d.]+) µs-all", out)}
 
 
 def main():
