@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"context"
+
 	"fedbayes/graph"
 	"fedbayes/internal/rng"
 	"fedbayes/priors"

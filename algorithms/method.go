@@ -4,7 +4,7 @@
 // the states of server and client, train a client, fold what the clients sent, and say which weights predict. Sampling
 // of clients, workers, evaluation and records belong to the loop, so a method's file reads like its paper's pseudocode.
 //
-// To add one: write its file (fedavg.go is the shortest), give it Params, and add a line to All.
+// To add one: write its file (fedavg.go is a short one), give it Params, and add a line to All.
 package algorithms
 
 import (

@@ -11,7 +11,7 @@ import (
 	"fedbayes/priors"
 )
 
-// variants are settings that between them take every branch of a client's round.
+// variants are settings that between them take the branches of a client's round, but for the closed-form server's.
 var variants = map[string]func() *PFedBayes{
 	"paper": NewPFedBayes,
 	"code":  NewPFedBayesCode,
@@ -20,6 +20,12 @@ var variants = map[string]func() *PFedBayes{
 		m.Optimizer, m.LR, m.LRGlobal, m.Zeta = "sgd", 1e-4, 2e-4, 3
 		return m
 	},
+	"momentum": func() *PFedBayes {
+		m := NewPFedBayes()
+		m.Optimizer, m.LR, m.LRGlobal, m.Momentum = "sgd", 1e-4, 2e-4, 0.9
+		return m
+	},
+	"conv": NewPFedBayesConv,
 	"mean": func() *PFedBayes {
 		m := NewPFedBayes()
 		m.Optimizer, m.Likelihood, m.LR, m.LRGlobal = "sgd", "mean", 2e-3, 1e-3

@@ -116,6 +116,7 @@ func network64(th []float64, x, y []float32, rows int) (g []float64) {
 type optimizer64 struct {
 	adam bool
 	lr   float64
+	beta float64 // momentum of SGD
 	s    int
 	m, v []float64
 }
@@ -127,7 +128,8 @@ func (o *optimizer64) update(p, g []float64) {
 	o.s++
 	for i := range p {
 		if !o.adam {
-			p[i] -= o.lr * g[i]
+			o.m[i] = o.beta*o.m[i] + g[i]
+			p[i] -= o.lr * o.m[i]
 			continue
 		}
 		o.m[i] = 0.9*o.m[i] + 0.1*g[i]
@@ -173,9 +175,10 @@ func klGradients64(q, w gaussian64) (dq, dw gaussian64) {
 func client64(m *PFedBayes, v, q0 priors.Gaussian, data *Data, r rng.Stream) (q, w gaussian64) {
 	q, w = widen(q0), widen(v)
 	n, d := float64(data.Examples()), len(v.Mu)
-	adam := m.Optimizer == "adam"
-	optMu, optRho := optimizer64{adam: adam, lr: m.LR}, optimizer64{adam: adam, lr: m.LR}
-	optWMu, optWRho := optimizer64{adam: adam, lr: m.LRGlobal}, optimizer64{adam: adam, lr: m.LRGlobal}
+	rule := func(lr float64) optimizer64 {
+		return optimizer64{adam: m.Optimizer == "adam", lr: lr, beta: m.Momentum}
+	}
+	optMu, optRho, optWMu, optWRho := rule(m.LR), rule(m.LR), rule(m.LRGlobal), rule(m.LRGlobal)
 	cpu := kernels.New(kernels.Generic)
 	x, y := make([]float32, testBatch*testIn), make([]float32, testBatch)
 	for step := range data.Steps {

@@ -3,6 +3,7 @@ package algorithms
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fedbayes/graph"
@@ -16,7 +17,7 @@ type Entry struct {
 	About string // one line
 	Paper string
 
-	// Presets are named sets of defaults. The first is the default.
+	// Presets are named sets of defaults. The first is the default, but on models that another one names.
 	Presets []Preset
 
 	Bayesian bool // predictions can draw weights
@@ -27,18 +28,18 @@ type Entry struct {
 type Preset struct {
 	Name, About string
 	New         func() Algorithm
-
-	// On has the models with defaults of their own, by the name before their argument.
-	On map[string]func() Algorithm
+	Models      []string // that have this preset as their default, by the name before their argument
 }
 
-// For makes the method with the defaults for a model.
-func (p Preset) For(model string) Algorithm {
+// Default returns the preset that a model has unless another one is named.
+func (e Entry) Default(model string) Preset {
 	name, _, _ := strings.Cut(model, ":")
-	if f, ok := p.On[name]; ok {
-		return f()
+	for _, p := range e.Presets {
+		if slices.Contains(p.Models, name) {
+			return p
+		}
 	}
-	return p.New()
+	return e.Presets[0]
 }
 
 // All lists the methods. A new method is one file and one entry here.
@@ -53,14 +54,15 @@ func All() []Entry {
 				{
 					Name: "paper", About: "Algorithm 1 of the paper, with Adam",
 					New: func() Algorithm { return erase(NewPFedBayes()) },
-					On: map[string]func() Algorithm{
-						"vgg":     func() Algorithm { return erase(NewPFedBayesConv()) },
-						"convnet": func() Algorithm { return erase(NewPFedBayesConv()) },
-					},
 				},
 				{
 					Name: "code", About: "what the public code does: five personal steps, noise 0.001, ζ/R",
 					New: func() Algorithm { return erase(NewPFedBayesCode()) },
+				},
+				{
+					Name: "conv", About: "the paper's, with a start that deep convolutional networks learn from, and the ζ that goes with it",
+					New:    func() Algorithm { return erase(NewPFedBayesConv()) },
+					Models: []string{"vgg", "convnet"},
 				},
 			},
 		},

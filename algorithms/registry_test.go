@@ -21,10 +21,8 @@ func TestEntries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range append(onModels(p), m) {
-				if err := m.Check(); err != nil {
-					t.Errorf("%s, preset %s: the defaults are refused: %v", e.Name, p.Name, err)
-				}
+			if err := m.Check(); err != nil {
+				t.Errorf("%s, preset %s: the defaults are refused: %v", e.Name, p.Name, err)
 			}
 			var flags []string
 			for _, f := range m.Params() {
@@ -37,22 +35,11 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// onModels returns the preset's method for each model that has its own defaults.
-func onModels(p Preset) []Algorithm {
-	var ms []Algorithm
-	for name := range p.On {
-		ms = append(ms, p.For(name))
-	}
-	return ms
-}
-
-// TestFor checks that a model's defaults come with its name, and the others without.
-func TestFor(t *testing.T) {
-	for name, want := range map[string]float64{"mlp": -2.5, "mlp2:9,9": -2.5, "vgg": -3.5, "vgg:16,M": -3.5, "convnet": -3.5} {
-		for _, p := range All()[0].Presets[0].For(name).Params() {
-			if v, ok := p.Value.(*float64); ok && p.Name == "rho" && *v != want {
-				t.Errorf("%s: ρ = %v, want %v", name, *v, want)
-			}
+// TestDefault checks that a model's preset comes with its name, and the first with any other.
+func TestDefault(t *testing.T) {
+	for model, want := range map[string]string{"mlp": "paper", "mlp2:9,9": "paper", "vgg": "conv", "vgg:16,M": "conv", "convnet": "conv"} {
+		if got := All()[0].Default(model).Name; got != want {
+			t.Errorf("%s: preset %s, want %s", model, got, want)
 		}
 	}
 }

@@ -125,9 +125,6 @@ func (p *Program) among(reach map[*Node]bool) []int {
 	return ids
 }
 
-// Size returns the number of values of an input or an output.
-func (p *Program) Size(name string) int { return p.sizes[p.slot(name)] }
-
 // Has reports whether the program has an input, a scalar or an output of a name.
 func (p *Program) Has(name string) bool { _, ok := p.names[name]; return ok }
 
@@ -218,7 +215,8 @@ func (e *Executor) Feed(name string, v []float32) {
 	e.values[i] = v
 }
 
-// Buffer returns a slice of the executor's own that is bound to an input, for the caller to fill before each run.
+// Buffer returns the slice that an input is bound to, for the caller to fill before each run: what was fed to it, or else
+// one that the executor makes.
 func (e *Executor) Buffer(name string) []float32 {
 	i := e.slot(name)
 	if e.values[i] == nil {

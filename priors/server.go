@@ -1,10 +1,6 @@
 package priors
 
-import (
-	"fmt"
-	"math"
-	"strings"
-)
+import "math"
 
 // A Rule says in which space a server averages the Gaussians of its clients. They differ, because log(1+e^ρ) is convex:
 // the mean of ρ has a smaller σ than the mean of σ, and that a smaller one than the root of the mean of σ².
@@ -20,18 +16,6 @@ const (
 
 // Rules lists them.
 func Rules() []Rule { return []Rule{RhoMean, SigmaMean, VarMean, ClosedForm} }
-
-// ParseRule returns the rule of a name.
-func ParseRule(name string) (Rule, error) {
-	var names []string
-	for _, r := range Rules() {
-		if string(r) == name {
-			return r, nil
-		}
-		names = append(names, string(r))
-	}
-	return "", fmt.Errorf("server rule %q, want one of %s", name, strings.Join(names, ", "))
-}
 
 // Average returns the weighted average of the clients' Gaussians, damped by beta towards w in the rule's space:
 //

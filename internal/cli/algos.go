@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -45,20 +43,20 @@ func describeAlgo(c *cli.Context, name string) error {
 	fmt.Fprintf(w, "about\t%s\n", e.About)
 	fmt.Fprintf(w, "paper\t%s\n", e.Paper)
 	for _, p := range e.Presets {
-		fmt.Fprintf(w, "--preset %s\t%s\n", p.Name, p.About)
+		about := p.About
+		if p.Models != nil {
+			about += "; the default with --model " + and(p.Models)
+		}
+		fmt.Fprintf(w, "--preset %s\t%s\n", p.Name, about)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.Writer, "\nflags of train, with the default in each preset, and on models with defaults of their own:\n")
+	fmt.Fprintf(c.App.Writer, "\nflags of train, with the default in each preset:\n")
 	var made []algorithms.Algorithm
 	for _, p := range e.Presets {
 		fmt.Fprintf(w, "\t%s", p.Name)
 		made = append(made, p.New())
-		for _, model := range slices.Sorted(maps.Keys(p.On)) {
-			fmt.Fprintf(w, "\t%s", model)
-			made = append(made, p.On[model]())
-		}
 	}
 	fmt.Fprintln(w)
 	for i, p := range made[0].Params() {

@@ -36,7 +36,7 @@ func methodFlags() []methodFlag {
 }
 
 // defaultsOf says the default of a hyper-parameter, as "0.001 for pfedbayes, 0.05 for fedavg and local". A preset is
-// and a model are named where their default differs, as in "-2.5, -3 with --preset code".
+// named where its default differs from that of its method's first one, as in "-2.5, -3 with --preset code".
 func defaultsOf(f methodFlag) string {
 	var values []string
 	whose := map[string][]string{}
@@ -50,11 +50,6 @@ func defaultsOf(f methodFlag) string {
 		e, _ := algo(owner)
 		first := defaultIn(e.Presets[0].New(), f.Name)
 		note(first, owner)
-		for _, model := range slices.Sorted(maps.Keys(e.Presets[0].On)) {
-			if v := defaultIn(e.Presets[0].On[model](), f.Name); v != first {
-				note(v, owner+" --model "+model)
-			}
-		}
 		for _, preset := range e.Presets[1:] {
 			if v := defaultIn(preset.New(), f.Name); v != first {
 				note(v, owner+" --preset "+preset.Name)
@@ -140,12 +135,12 @@ func (s *settings) newMethod(ts texts) (algorithms.Algorithm, error) {
 func (s *settings) preset() (algorithms.Algorithm, error) {
 	e, _ := algo(s.Algo)
 	if s.Preset == "" {
-		s.Preset = e.Presets[0].Name
+		s.Preset = e.Default(s.Model).Name
 	}
 	var names []string
 	for _, p := range e.Presets {
 		if p.Name == s.Preset {
-			return p.For(s.Model), nil
+			return p.New(), nil
 		}
 		names = append(names, p.Name)
 	}

@@ -69,7 +69,7 @@ func (s *settings) options() []option {
 	}
 	return []option{
 		{Param: choice("algo", "method", &s.Algo, algoNames()...)},
-		{Param: choice("preset", "set of defaults of the method", &s.Preset), shown: "the method's first"},
+		{Param: choice("preset", "set of defaults of the method", &s.Preset), shown: "the method's first, or that of the model"},
 		{Param: choice("model", "network: "+strings.Join(modelNames(), " or ")+", or with widths as mlp:200,100", &s.Model), shown: besides("mlp", func(d datasets.Defaults) string { return d.Model })},
 		{Param: whole("seed", "of everything random", &s.Seed, 0)},
 		{Param: whole("workers", "clients that run at the same time; no result depends on it", &s.Workers, 1)},

@@ -161,7 +161,7 @@ func (r *run) round(ctx context.Context, t int) ([]training, error) {
 	}
 	var ups []algorithms.Upload[any]
 	for _, c := range training {
-		if slices.Contains(sampled, c.client) {
+		if _, ok := slices.BinarySearch(sampled, c.client); ok {
 			ups = append(ups, algorithms.Upload[any]{Client: c.client, Examples: r.clients[c.client].Train.Len(), Msg: c.up})
 			r.spent.BytesUp += state.Bytes(c.up)
 		}

@@ -155,7 +155,7 @@ func makeChans(n int) []chan struct{} {
 	return c
 }
 
-// TestFinite checks every number of a run's evaluations and states, and that each method learns something.
+// TestFinite checks every number of a run's evaluations and states.
 func TestFinite(t *testing.T) {
 	eachMethod(t, func(t *testing.T, name string, make func() algorithms.Algorithm) {
 		cfg := config()
@@ -200,6 +200,7 @@ func TestBytes(t *testing.T) {
 		{"pfedbayes", "paper", map[string]any{"server": "closed-form"}, 2 * size, 2 * size, able},
 		{"pfedbayes", "code", nil, 2 * size, 2 * size, sampled},
 		{"pfedbayes", "code", map[string]any{"train-all": true}, 2 * size, 2 * size, able},
+		{"pfedbayes", "conv", nil, 2 * size, 2 * size, able},
 		{"fedavg", "paper", nil, size, size, sampled},
 		{"fedprox", "paper", nil, size, size, sampled},
 		{"local", "paper", nil, 0, 0, able},
@@ -241,7 +242,8 @@ func TestBytes(t *testing.T) {
 // TestModels says which methods have which models.
 func TestModels(t *testing.T) {
 	want := map[string][2]bool{
-		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "fedavg/paper": {false, true},
+		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
+		"fedavg/paper":  {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false},
 	}
 	eachMethod(t, func(t *testing.T, name string, make func() algorithms.Algorithm) {

@@ -1,7 +1,7 @@
 // Package rng gives random numbers by address: the same address gives the same numbers, in any order and on any worker.
 //
-// An address is seed, purpose, round, client and step. Nobody holds a generator: a run that is resumed, or spread over
-// more workers, draws what it would have drawn anyway. The numbers are those of Philox4x32-10 with the seed as its key:
+// An address is seed, purpose, round, client and step. Nobody holds a generator: a run that is spread over more workers
+// draws what it would have drawn anyway. The numbers are those of Philox4x32-10 with the seed as its key:
 //
 //	counter word 0   position within the stream, in blocks of four words
 //	counter word 1   step
