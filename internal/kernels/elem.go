@@ -57,23 +57,6 @@ func (c *CPU) Exp(dst, x []float32) {
 	}
 }
 
-// Log sets dst = ln x, to 1 ulp, denormal x included: -Inf at 0, NaN below.
-func (c *CPU) Log(dst, x []float32) {
-	same("Log", len(dst), len(x))
-	for i, n := 0, len(dst); i < n; {
-		j := next(i, n)
-		if j-i < lanes {
-			var b block
-			copy(b[:], x[i:j])
-			c.log(b[:], b[:])
-			copy(dst[i:j], b[:])
-		} else {
-			c.log(dst[i:j], x[i:j])
-		}
-		i = j
-	}
-}
-
 // Add sets dst = a + b.
 func (c *CPU) Add(dst, a, b []float32) {
 	same("Add", len(dst), len(a), len(b))

@@ -2,7 +2,7 @@
 
 package kernels
 
-// The kernels by instruction set. Slices are whole blocks of 16 values (of 64 for random numbers), at least one.
+// The kernels by instruction set. Slices are whole blocks of 16 values (of 64 for normals), at least one.
 // Calls are direct: through a function value, arguments would escape to the heap.
 
 func (c *CPU) exp(dst, x []float32) {
@@ -13,17 +13,6 @@ func (c *CPU) exp(dst, x []float32) {
 		expAVX2(dst, x)
 	default:
 		expGeneric(dst, x)
-	}
-}
-
-func (c *CPU) log(dst, x []float32) {
-	switch c.isa {
-	case AVX512:
-		logAVX512(dst, x)
-	case AVX2:
-		logAVX2(dst, x)
-	default:
-		logGeneric(dst, x)
 	}
 }
 
@@ -200,16 +189,5 @@ func (c *CPU) normals(dst []float32, keys *[20]uint32, ctr *[4]uint32) {
 		normalsAVX2(dst, keys, ctr)
 	default:
 		normalsGeneric(dst, keys, ctr)
-	}
-}
-
-func (c *CPU) words(dst []uint32, keys *[20]uint32, ctr *[4]uint32) {
-	switch c.isa {
-	case AVX512:
-		wordsAVX512(dst, keys, ctr)
-	case AVX2:
-		wordsAVX2(dst, keys, ctr)
-	default:
-		wordsGeneric(dst, keys, ctr)
 	}
 }

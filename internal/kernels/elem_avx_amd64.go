@@ -54,11 +54,6 @@ func adamAVX2(p []float32, m1 []float32, m2 []float32, dp []float32, lr float32,
 //go:noescape
 func expAVX2(dst []float32, x []float32)
 
-// logAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is logGeneric.
-//
-//go:noescape
-func logAVX2(dst []float32, x []float32)
-
 // clampMinAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is clampMinGeneric.
 //
 //go:noescape
@@ -118,11 +113,6 @@ func adamAVX512(p []float32, m1 []float32, m2 []float32, dp []float32, lr float3
 //
 //go:noescape
 func expAVX512(dst []float32, x []float32)
-
-// logAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is logGeneric.
-//
-//go:noescape
-func logAVX512(dst []float32, x []float32)
 
 // clampMinAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is clampMinGeneric.
 //

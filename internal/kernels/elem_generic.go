@@ -11,8 +11,6 @@ const (
 
 	expMin = -104 // e^-104 rounds to 0
 	expMax = 89   // e^89 is beyond the largest float32
-
-	minNormal = 0x1p-126
 )
 
 // exp32 returns eˣ.
@@ -47,30 +45,6 @@ func expCore(x float32) (p float32, n int32) {
 // pow2 returns 2ⁿ for n in [-126, 127].
 func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
-// log32 returns ln x.
-func log32(x float32) float32 {
-	scale := float32(0)
-	if !(x >= minNormal) {
-		switch {
-		case x == 0:
-			return float32(math.Inf(-1))
-		case !(x > 0):
-			return float32(math.NaN())
-		}
-		x *= 0x1p24
-		scale = -24
-	}
-	if x > math.MaxFloat32 {
-		return x
-	}
-	f, e := logSplit(x)
-	z := f * f
-	e += scale
-	y := f*z*logPoly(f) + e*ln2Lo
-	y -= 0.5 * z
-	return f + y + e*ln2Hi
-}
-
 // logSplit returns f in [√½−1, √2−1] and the integer e with x = (1+f)·2ᵉ, for x positive and normal.
 func logSplit(x float32) (f, e float32) {
 	const sqrtHalf = 0x3f3504f3
@@ -96,13 +70,6 @@ func expGeneric(dst, x []float32) {
 	x = x[:len(dst)]
 	for i, v := range x {
 		dst[i] = exp32(v)
-	}
-}
-
-func logGeneric(dst, x []float32) {
-	x = x[:len(dst)]
-	for i, v := range x {
-		dst[i] = log32(v)
 	}
 }
 

@@ -3,7 +3,6 @@
 package kernels
 
 func (c *CPU) exp(dst, x []float32) { expGeneric(dst, x) }
-func (c *CPU) log(dst, x []float32) { logGeneric(dst, x) }
 
 func (c *CPU) add(dst, a, b []float32)                    { addGeneric(dst, a, b) }
 func (c *CPU) scale(dst, x []float32, a float32)          { scaleGeneric(dst, x, a) }
@@ -30,4 +29,3 @@ func (c *CPU) momentum(p, v, g []float32, lr, momentum, decay float32) {
 func (c *CPU) normals(dst []float32, keys *[20]uint32, ctr *[4]uint32) {
 	normalsGeneric(dst, keys, ctr)
 }
-func (c *CPU) words(dst []uint32, keys *[20]uint32, ctr *[4]uint32) { wordsGeneric(dst, keys, ctr) }

@@ -76,6 +76,9 @@ func TestColSum(t *testing.T) {
 
 // TestColSumSameBits includes plain Go, which adds in the same order.
 func TestColSumSameBits(t *testing.T) {
+	if len(Available()) < 2 {
+		t.Skip("no vector instruction set")
+	}
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, shape := range rowShapes {
 		rows, n := shape[0], shape[1]
@@ -85,7 +88,7 @@ func TestColSumSameBits(t *testing.T) {
 		}
 		want := make([]float32, n)
 		New(Generic).ColSum(want, g, rows, n)
-		for _, isa := range Available() {
+		for _, isa := range Available()[1:] {
 			got := make([]float32, n)
 			New(isa).ColSum(got, g, rows, n)
 			if !slices.Equal(got, want) {

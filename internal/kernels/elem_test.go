@@ -273,14 +273,6 @@ func BenchmarkExp(b *testing.B) {
 	benchElem(b, benchLen, func(c *CPU) { c.Exp(x[0], x[1]) })
 }
 
-func BenchmarkLog(b *testing.B) {
-	x := benchSlices(2)
-	for i := range x[1] {
-		x[1][i] *= -1
-	}
-	benchElem(b, benchLen, func(c *CPU) { c.Log(x[0], x[1]) })
-}
-
 func BenchmarkCombine(b *testing.B) {
 	x := benchSlices(3)
 	benchElem(b, benchLen, func(c *CPU) { c.Combine(x[0], 0.1, x[1], 0.2, x[2]) })

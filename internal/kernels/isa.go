@@ -53,6 +53,3 @@ func New(isa ISA) *CPU {
 	}
 	return &CPU{isa: isa}
 }
-
-// ISA returns the instruction set that c runs on.
-func (c *CPU) ISA() ISA { return c.isa }

@@ -4,20 +4,10 @@
 
 package kernels
 
-// wordsAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is wordsGeneric.
-//
-//go:noescape
-func wordsAVX2(dst []uint32, keys *[20]uint32, ctr *[4]uint32)
-
 // normalsAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is normalsGeneric.
 //
 //go:noescape
 func normalsAVX2(dst []float32, keys *[20]uint32, ctr *[4]uint32)
-
-// wordsAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is wordsGeneric.
-//
-//go:noescape
-func wordsAVX512(dst []uint32, keys *[20]uint32, ctr *[4]uint32)
 
 // normalsAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is normalsGeneric.
 //

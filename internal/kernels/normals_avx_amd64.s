@@ -28,283 +28,259 @@ DATA normalsConstants<>+80(SB)/4, $0xcd9e8d57
 DATA normalsConstants<>+84(SB)/4, $0xcd9e8d57
 DATA normalsConstants<>+88(SB)/4, $0xcd9e8d57
 DATA normalsConstants<>+92(SB)/4, $0xcd9e8d57
-DATA normalsConstants<>+96(SB)/4, $0x00000008
-DATA normalsConstants<>+100(SB)/4, $0x00000008
-DATA normalsConstants<>+104(SB)/4, $0x00000008
-DATA normalsConstants<>+108(SB)/4, $0x00000008
-DATA normalsConstants<>+112(SB)/4, $0x00000008
-DATA normalsConstants<>+116(SB)/4, $0x00000008
-DATA normalsConstants<>+120(SB)/4, $0x00000008
-DATA normalsConstants<>+124(SB)/4, $0x00000008
-DATA normalsConstants<>+128(SB)/4, $0x00000000
-DATA normalsConstants<>+132(SB)/4, $0x00000001
-DATA normalsConstants<>+136(SB)/4, $0x00000002
-DATA normalsConstants<>+140(SB)/4, $0x00000003
-DATA normalsConstants<>+144(SB)/4, $0x00000004
-DATA normalsConstants<>+148(SB)/4, $0x00000005
-DATA normalsConstants<>+152(SB)/4, $0x00000006
-DATA normalsConstants<>+156(SB)/4, $0x00000007
-DATA normalsConstants<>+160(SB)/4, $0x30000000
-DATA normalsConstants<>+164(SB)/4, $0x30000000
-DATA normalsConstants<>+168(SB)/4, $0x30000000
-DATA normalsConstants<>+172(SB)/4, $0x30000000
-DATA normalsConstants<>+176(SB)/4, $0x30000000
-DATA normalsConstants<>+180(SB)/4, $0x30000000
-DATA normalsConstants<>+184(SB)/4, $0x30000000
-DATA normalsConstants<>+188(SB)/4, $0x30000000
-DATA normalsConstants<>+192(SB)/4, $0x2f800000
-DATA normalsConstants<>+196(SB)/4, $0x2f800000
-DATA normalsConstants<>+200(SB)/4, $0x2f800000
-DATA normalsConstants<>+204(SB)/4, $0x2f800000
-DATA normalsConstants<>+208(SB)/4, $0x2f800000
-DATA normalsConstants<>+212(SB)/4, $0x2f800000
-DATA normalsConstants<>+216(SB)/4, $0x2f800000
-DATA normalsConstants<>+220(SB)/4, $0x2f800000
-DATA normalsConstants<>+224(SB)/4, $0x3f3504f3
-DATA normalsConstants<>+228(SB)/4, $0x3f3504f3
-DATA normalsConstants<>+232(SB)/4, $0x3f3504f3
-DATA normalsConstants<>+236(SB)/4, $0x3f3504f3
-DATA normalsConstants<>+240(SB)/4, $0x3f3504f3
-DATA normalsConstants<>+244(SB)/4, $0x3f3504f3
-DATA normalsConstants<>+248(SB)/4, $0x3f3504f3
-DATA normalsConstants<>+252(SB)/4, $0x3f3504f3
-DATA normalsConstants<>+256(SB)/4, $0x3f800000
-DATA normalsConstants<>+260(SB)/4, $0x3f800000
-DATA normalsConstants<>+264(SB)/4, $0x3f800000
-DATA normalsConstants<>+268(SB)/4, $0x3f800000
-DATA normalsConstants<>+272(SB)/4, $0x3f800000
-DATA normalsConstants<>+276(SB)/4, $0x3f800000
-DATA normalsConstants<>+280(SB)/4, $0x3f800000
-DATA normalsConstants<>+284(SB)/4, $0x3f800000
-DATA normalsConstants<>+288(SB)/4, $0x3d9021bb
-DATA normalsConstants<>+292(SB)/4, $0x3d9021bb
-DATA normalsConstants<>+296(SB)/4, $0x3d9021bb
-DATA normalsConstants<>+300(SB)/4, $0x3d9021bb
-DATA normalsConstants<>+304(SB)/4, $0x3d9021bb
-DATA normalsConstants<>+308(SB)/4, $0x3d9021bb
-DATA normalsConstants<>+312(SB)/4, $0x3d9021bb
-DATA normalsConstants<>+316(SB)/4, $0x3d9021bb
-DATA normalsConstants<>+320(SB)/4, $0xbdebd1b8
-DATA normalsConstants<>+324(SB)/4, $0xbdebd1b8
-DATA normalsConstants<>+328(SB)/4, $0xbdebd1b8
-DATA normalsConstants<>+332(SB)/4, $0xbdebd1b8
-DATA normalsConstants<>+336(SB)/4, $0xbdebd1b8
-DATA normalsConstants<>+340(SB)/4, $0xbdebd1b8
-DATA normalsConstants<>+344(SB)/4, $0xbdebd1b8
-DATA normalsConstants<>+348(SB)/4, $0xbdebd1b8
-DATA normalsConstants<>+352(SB)/4, $0x3def251a
-DATA normalsConstants<>+356(SB)/4, $0x3def251a
-DATA normalsConstants<>+360(SB)/4, $0x3def251a
-DATA normalsConstants<>+364(SB)/4, $0x3def251a
-DATA normalsConstants<>+368(SB)/4, $0x3def251a
-DATA normalsConstants<>+372(SB)/4, $0x3def251a
-DATA normalsConstants<>+376(SB)/4, $0x3def251a
-DATA normalsConstants<>+380(SB)/4, $0x3def251a
-DATA normalsConstants<>+384(SB)/4, $0xbdfe5d4f
-DATA normalsConstants<>+388(SB)/4, $0xbdfe5d4f
-DATA normalsConstants<>+392(SB)/4, $0xbdfe5d4f
-DATA normalsConstants<>+396(SB)/4, $0xbdfe5d4f
-DATA normalsConstants<>+400(SB)/4, $0xbdfe5d4f
-DATA normalsConstants<>+404(SB)/4, $0xbdfe5d4f
-DATA normalsConstants<>+408(SB)/4, $0xbdfe5d4f
-DATA normalsConstants<>+412(SB)/4, $0xbdfe5d4f
-DATA normalsConstants<>+416(SB)/4, $0x3e11e9bf
-DATA normalsConstants<>+420(SB)/4, $0x3e11e9bf
-DATA normalsConstants<>+424(SB)/4, $0x3e11e9bf
-DATA normalsConstants<>+428(SB)/4, $0x3e11e9bf
-DATA normalsConstants<>+432(SB)/4, $0x3e11e9bf
-DATA normalsConstants<>+436(SB)/4, $0x3e11e9bf
-DATA normalsConstants<>+440(SB)/4, $0x3e11e9bf
-DATA normalsConstants<>+444(SB)/4, $0x3e11e9bf
-DATA normalsConstants<>+448(SB)/4, $0xbe2aae50
-DATA normalsConstants<>+452(SB)/4, $0xbe2aae50
-DATA normalsConstants<>+456(SB)/4, $0xbe2aae50
-DATA normalsConstants<>+460(SB)/4, $0xbe2aae50
-DATA normalsConstants<>+464(SB)/4, $0xbe2aae50
-DATA normalsConstants<>+468(SB)/4, $0xbe2aae50
-DATA normalsConstants<>+472(SB)/4, $0xbe2aae50
-DATA normalsConstants<>+476(SB)/4, $0xbe2aae50
-DATA normalsConstants<>+480(SB)/4, $0x3e4cceac
-DATA normalsConstants<>+484(SB)/4, $0x3e4cceac
-DATA normalsConstants<>+488(SB)/4, $0x3e4cceac
-DATA normalsConstants<>+492(SB)/4, $0x3e4cceac
-DATA normalsConstants<>+496(SB)/4, $0x3e4cceac
-DATA normalsConstants<>+500(SB)/4, $0x3e4cceac
-DATA normalsConstants<>+504(SB)/4, $0x3e4cceac
-DATA normalsConstants<>+508(SB)/4, $0x3e4cceac
-DATA normalsConstants<>+512(SB)/4, $0xbe7ffffc
-DATA normalsConstants<>+516(SB)/4, $0xbe7ffffc
-DATA normalsConstants<>+520(SB)/4, $0xbe7ffffc
-DATA normalsConstants<>+524(SB)/4, $0xbe7ffffc
-DATA normalsConstants<>+528(SB)/4, $0xbe7ffffc
-DATA normalsConstants<>+532(SB)/4, $0xbe7ffffc
-DATA normalsConstants<>+536(SB)/4, $0xbe7ffffc
-DATA normalsConstants<>+540(SB)/4, $0xbe7ffffc
-DATA normalsConstants<>+544(SB)/4, $0x3eaaaaaa
-DATA normalsConstants<>+548(SB)/4, $0x3eaaaaaa
-DATA normalsConstants<>+552(SB)/4, $0x3eaaaaaa
-DATA normalsConstants<>+556(SB)/4, $0x3eaaaaaa
-DATA normalsConstants<>+560(SB)/4, $0x3eaaaaaa
-DATA normalsConstants<>+564(SB)/4, $0x3eaaaaaa
-DATA normalsConstants<>+568(SB)/4, $0x3eaaaaaa
-DATA normalsConstants<>+572(SB)/4, $0x3eaaaaaa
-DATA normalsConstants<>+576(SB)/4, $0xb95e8083
-DATA normalsConstants<>+580(SB)/4, $0xb95e8083
-DATA normalsConstants<>+584(SB)/4, $0xb95e8083
-DATA normalsConstants<>+588(SB)/4, $0xb95e8083
-DATA normalsConstants<>+592(SB)/4, $0xb95e8083
-DATA normalsConstants<>+596(SB)/4, $0xb95e8083
-DATA normalsConstants<>+600(SB)/4, $0xb95e8083
-DATA normalsConstants<>+604(SB)/4, $0xb95e8083
-DATA normalsConstants<>+608(SB)/4, $0x3f000000
-DATA normalsConstants<>+612(SB)/4, $0x3f000000
-DATA normalsConstants<>+616(SB)/4, $0x3f000000
-DATA normalsConstants<>+620(SB)/4, $0x3f000000
-DATA normalsConstants<>+624(SB)/4, $0x3f000000
-DATA normalsConstants<>+628(SB)/4, $0x3f000000
-DATA normalsConstants<>+632(SB)/4, $0x3f000000
-DATA normalsConstants<>+636(SB)/4, $0x3f000000
-DATA normalsConstants<>+640(SB)/4, $0x3f318000
-DATA normalsConstants<>+644(SB)/4, $0x3f318000
-DATA normalsConstants<>+648(SB)/4, $0x3f318000
-DATA normalsConstants<>+652(SB)/4, $0x3f318000
-DATA normalsConstants<>+656(SB)/4, $0x3f318000
-DATA normalsConstants<>+660(SB)/4, $0x3f318000
-DATA normalsConstants<>+664(SB)/4, $0x3f318000
-DATA normalsConstants<>+668(SB)/4, $0x3f318000
-DATA normalsConstants<>+672(SB)/4, $0xc0000000
-DATA normalsConstants<>+676(SB)/4, $0xc0000000
-DATA normalsConstants<>+680(SB)/4, $0xc0000000
-DATA normalsConstants<>+684(SB)/4, $0xc0000000
-DATA normalsConstants<>+688(SB)/4, $0xc0000000
-DATA normalsConstants<>+692(SB)/4, $0xc0000000
-DATA normalsConstants<>+696(SB)/4, $0xc0000000
-DATA normalsConstants<>+700(SB)/4, $0xc0000000
-DATA normalsConstants<>+704(SB)/4, $0x20000000
-DATA normalsConstants<>+708(SB)/4, $0x20000000
-DATA normalsConstants<>+712(SB)/4, $0x20000000
-DATA normalsConstants<>+716(SB)/4, $0x20000000
-DATA normalsConstants<>+720(SB)/4, $0x20000000
-DATA normalsConstants<>+724(SB)/4, $0x20000000
-DATA normalsConstants<>+728(SB)/4, $0x20000000
-DATA normalsConstants<>+732(SB)/4, $0x20000000
-DATA normalsConstants<>+736(SB)/4, $0x30c90fdb
-DATA normalsConstants<>+740(SB)/4, $0x30c90fdb
-DATA normalsConstants<>+744(SB)/4, $0x30c90fdb
-DATA normalsConstants<>+748(SB)/4, $0x30c90fdb
-DATA normalsConstants<>+752(SB)/4, $0x30c90fdb
-DATA normalsConstants<>+756(SB)/4, $0x30c90fdb
-DATA normalsConstants<>+760(SB)/4, $0x30c90fdb
-DATA normalsConstants<>+764(SB)/4, $0x30c90fdb
-DATA normalsConstants<>+768(SB)/4, $0xb94ca1f9
-DATA normalsConstants<>+772(SB)/4, $0xb94ca1f9
-DATA normalsConstants<>+776(SB)/4, $0xb94ca1f9
-DATA normalsConstants<>+780(SB)/4, $0xb94ca1f9
-DATA normalsConstants<>+784(SB)/4, $0xb94ca1f9
-DATA normalsConstants<>+788(SB)/4, $0xb94ca1f9
-DATA normalsConstants<>+792(SB)/4, $0xb94ca1f9
-DATA normalsConstants<>+796(SB)/4, $0xb94ca1f9
-DATA normalsConstants<>+800(SB)/4, $0x3c08839e
-DATA normalsConstants<>+804(SB)/4, $0x3c08839e
-DATA normalsConstants<>+808(SB)/4, $0x3c08839e
-DATA normalsConstants<>+812(SB)/4, $0x3c08839e
-DATA normalsConstants<>+816(SB)/4, $0x3c08839e
-DATA normalsConstants<>+820(SB)/4, $0x3c08839e
-DATA normalsConstants<>+824(SB)/4, $0x3c08839e
-DATA normalsConstants<>+828(SB)/4, $0x3c08839e
-DATA normalsConstants<>+832(SB)/4, $0xbe2aaaa3
-DATA normalsConstants<>+836(SB)/4, $0xbe2aaaa3
-DATA normalsConstants<>+840(SB)/4, $0xbe2aaaa3
-DATA normalsConstants<>+844(SB)/4, $0xbe2aaaa3
-DATA normalsConstants<>+848(SB)/4, $0xbe2aaaa3
-DATA normalsConstants<>+852(SB)/4, $0xbe2aaaa3
-DATA normalsConstants<>+856(SB)/4, $0xbe2aaaa3
-DATA normalsConstants<>+860(SB)/4, $0xbe2aaaa3
-DATA normalsConstants<>+864(SB)/4, $0x37ccf5ce
-DATA normalsConstants<>+868(SB)/4, $0x37ccf5ce
-DATA normalsConstants<>+872(SB)/4, $0x37ccf5ce
-DATA normalsConstants<>+876(SB)/4, $0x37ccf5ce
-DATA normalsConstants<>+880(SB)/4, $0x37ccf5ce
-DATA normalsConstants<>+884(SB)/4, $0x37ccf5ce
-DATA normalsConstants<>+888(SB)/4, $0x37ccf5ce
-DATA normalsConstants<>+892(SB)/4, $0x37ccf5ce
-DATA normalsConstants<>+896(SB)/4, $0xbab6061a
-DATA normalsConstants<>+900(SB)/4, $0xbab6061a
-DATA normalsConstants<>+904(SB)/4, $0xbab6061a
-DATA normalsConstants<>+908(SB)/4, $0xbab6061a
-DATA normalsConstants<>+912(SB)/4, $0xbab6061a
-DATA normalsConstants<>+916(SB)/4, $0xbab6061a
-DATA normalsConstants<>+920(SB)/4, $0xbab6061a
-DATA normalsConstants<>+924(SB)/4, $0xbab6061a
-DATA normalsConstants<>+928(SB)/4, $0x3d2aaaa5
-DATA normalsConstants<>+932(SB)/4, $0x3d2aaaa5
-DATA normalsConstants<>+936(SB)/4, $0x3d2aaaa5
-DATA normalsConstants<>+940(SB)/4, $0x3d2aaaa5
-DATA normalsConstants<>+944(SB)/4, $0x3d2aaaa5
-DATA normalsConstants<>+948(SB)/4, $0x3d2aaaa5
-DATA normalsConstants<>+952(SB)/4, $0x3d2aaaa5
-DATA normalsConstants<>+956(SB)/4, $0x3d2aaaa5
-DATA normalsConstants<>+960(SB)/4, $0xbf000000
-DATA normalsConstants<>+964(SB)/4, $0xbf000000
-DATA normalsConstants<>+968(SB)/4, $0xbf000000
-DATA normalsConstants<>+972(SB)/4, $0xbf000000
-DATA normalsConstants<>+976(SB)/4, $0xbf000000
-DATA normalsConstants<>+980(SB)/4, $0xbf000000
-DATA normalsConstants<>+984(SB)/4, $0xbf000000
-DATA normalsConstants<>+988(SB)/4, $0xbf000000
-DATA normalsConstants<>+992(SB)/4, $0x80000000
-DATA normalsConstants<>+996(SB)/4, $0x80000000
-DATA normalsConstants<>+1000(SB)/4, $0x80000000
-DATA normalsConstants<>+1004(SB)/4, $0x80000000
-DATA normalsConstants<>+1008(SB)/4, $0x80000000
-DATA normalsConstants<>+1012(SB)/4, $0x80000000
-DATA normalsConstants<>+1016(SB)/4, $0x80000000
-DATA normalsConstants<>+1020(SB)/4, $0x80000000
-DATA normalsConstants<>+1024(SB)/4, $0x00000000
-DATA normalsConstants<>+1028(SB)/4, $0x00000001
-DATA normalsConstants<>+1032(SB)/4, $0x00000002
-DATA normalsConstants<>+1036(SB)/4, $0x00000003
-DATA normalsConstants<>+1040(SB)/4, $0x00000004
-DATA normalsConstants<>+1044(SB)/4, $0x00000005
-DATA normalsConstants<>+1048(SB)/4, $0x00000006
-DATA normalsConstants<>+1052(SB)/4, $0x00000007
-DATA normalsConstants<>+1056(SB)/4, $0x00000008
-DATA normalsConstants<>+1060(SB)/4, $0x00000009
-DATA normalsConstants<>+1064(SB)/4, $0x0000000a
-DATA normalsConstants<>+1068(SB)/4, $0x0000000b
-DATA normalsConstants<>+1072(SB)/4, $0x0000000c
-DATA normalsConstants<>+1076(SB)/4, $0x0000000d
-DATA normalsConstants<>+1080(SB)/4, $0x0000000e
-DATA normalsConstants<>+1084(SB)/4, $0x0000000f
-DATA normalsConstants<>+1088(SB)/4, $0x00000010
-DATA normalsConstants<>+1092(SB)/4, $0x00000010
-DATA normalsConstants<>+1096(SB)/4, $0x00000010
-DATA normalsConstants<>+1100(SB)/4, $0x00000010
-DATA normalsConstants<>+1104(SB)/4, $0x00000010
-DATA normalsConstants<>+1108(SB)/4, $0x00000010
-DATA normalsConstants<>+1112(SB)/4, $0x00000010
-DATA normalsConstants<>+1116(SB)/4, $0x00000010
-DATA normalsConstants<>+1120(SB)/4, $0x00000000
-DATA normalsConstants<>+1124(SB)/4, $0x00000001
-DATA normalsConstants<>+1128(SB)/4, $0x00000002
-DATA normalsConstants<>+1132(SB)/4, $0x00000003
-DATA normalsConstants<>+1136(SB)/4, $0x00000004
-DATA normalsConstants<>+1140(SB)/4, $0x00000005
-DATA normalsConstants<>+1144(SB)/4, $0x00000006
-DATA normalsConstants<>+1148(SB)/4, $0x00000007
-DATA normalsConstants<>+1152(SB)/4, $0x00000008
-DATA normalsConstants<>+1156(SB)/4, $0x00000009
-DATA normalsConstants<>+1160(SB)/4, $0x0000000a
-DATA normalsConstants<>+1164(SB)/4, $0x0000000b
-DATA normalsConstants<>+1168(SB)/4, $0x0000000c
-DATA normalsConstants<>+1172(SB)/4, $0x0000000d
-DATA normalsConstants<>+1176(SB)/4, $0x0000000e
-DATA normalsConstants<>+1180(SB)/4, $0x0000000f
-GLOBL normalsConstants<>(SB), RODATA|NOPTR, $1184
+DATA normalsConstants<>+96(SB)/4, $0x30000000
+DATA normalsConstants<>+100(SB)/4, $0x30000000
+DATA normalsConstants<>+104(SB)/4, $0x30000000
+DATA normalsConstants<>+108(SB)/4, $0x30000000
+DATA normalsConstants<>+112(SB)/4, $0x30000000
+DATA normalsConstants<>+116(SB)/4, $0x30000000
+DATA normalsConstants<>+120(SB)/4, $0x30000000
+DATA normalsConstants<>+124(SB)/4, $0x30000000
+DATA normalsConstants<>+128(SB)/4, $0x2f800000
+DATA normalsConstants<>+132(SB)/4, $0x2f800000
+DATA normalsConstants<>+136(SB)/4, $0x2f800000
+DATA normalsConstants<>+140(SB)/4, $0x2f800000
+DATA normalsConstants<>+144(SB)/4, $0x2f800000
+DATA normalsConstants<>+148(SB)/4, $0x2f800000
+DATA normalsConstants<>+152(SB)/4, $0x2f800000
+DATA normalsConstants<>+156(SB)/4, $0x2f800000
+DATA normalsConstants<>+160(SB)/4, $0x3f3504f3
+DATA normalsConstants<>+164(SB)/4, $0x3f3504f3
+DATA normalsConstants<>+168(SB)/4, $0x3f3504f3
+DATA normalsConstants<>+172(SB)/4, $0x3f3504f3
+DATA normalsConstants<>+176(SB)/4, $0x3f3504f3
+DATA normalsConstants<>+180(SB)/4, $0x3f3504f3
+DATA normalsConstants<>+184(SB)/4, $0x3f3504f3
+DATA normalsConstants<>+188(SB)/4, $0x3f3504f3
+DATA normalsConstants<>+192(SB)/4, $0x3f800000
+DATA normalsConstants<>+196(SB)/4, $0x3f800000
+DATA normalsConstants<>+200(SB)/4, $0x3f800000
+DATA normalsConstants<>+204(SB)/4, $0x3f800000
+DATA normalsConstants<>+208(SB)/4, $0x3f800000
+DATA normalsConstants<>+212(SB)/4, $0x3f800000
+DATA normalsConstants<>+216(SB)/4, $0x3f800000
+DATA normalsConstants<>+220(SB)/4, $0x3f800000
+DATA normalsConstants<>+224(SB)/4, $0x3d9021bb
+DATA normalsConstants<>+228(SB)/4, $0x3d9021bb
+DATA normalsConstants<>+232(SB)/4, $0x3d9021bb
+DATA normalsConstants<>+236(SB)/4, $0x3d9021bb
+DATA normalsConstants<>+240(SB)/4, $0x3d9021bb
+DATA normalsConstants<>+244(SB)/4, $0x3d9021bb
+DATA normalsConstants<>+248(SB)/4, $0x3d9021bb
+DATA normalsConstants<>+252(SB)/4, $0x3d9021bb
+DATA normalsConstants<>+256(SB)/4, $0xbdebd1b8
+DATA normalsConstants<>+260(SB)/4, $0xbdebd1b8
+DATA normalsConstants<>+264(SB)/4, $0xbdebd1b8
+DATA normalsConstants<>+268(SB)/4, $0xbdebd1b8
+DATA normalsConstants<>+272(SB)/4, $0xbdebd1b8
+DATA normalsConstants<>+276(SB)/4, $0xbdebd1b8
+DATA normalsConstants<>+280(SB)/4, $0xbdebd1b8
+DATA normalsConstants<>+284(SB)/4, $0xbdebd1b8
+DATA normalsConstants<>+288(SB)/4, $0x3def251a
+DATA normalsConstants<>+292(SB)/4, $0x3def251a
+DATA normalsConstants<>+296(SB)/4, $0x3def251a
+DATA normalsConstants<>+300(SB)/4, $0x3def251a
+DATA normalsConstants<>+304(SB)/4, $0x3def251a
+DATA normalsConstants<>+308(SB)/4, $0x3def251a
+DATA normalsConstants<>+312(SB)/4, $0x3def251a
+DATA normalsConstants<>+316(SB)/4, $0x3def251a
+DATA normalsConstants<>+320(SB)/4, $0xbdfe5d4f
+DATA normalsConstants<>+324(SB)/4, $0xbdfe5d4f
+DATA normalsConstants<>+328(SB)/4, $0xbdfe5d4f
+DATA normalsConstants<>+332(SB)/4, $0xbdfe5d4f
+DATA normalsConstants<>+336(SB)/4, $0xbdfe5d4f
+DATA normalsConstants<>+340(SB)/4, $0xbdfe5d4f
+DATA normalsConstants<>+344(SB)/4, $0xbdfe5d4f
+DATA normalsConstants<>+348(SB)/4, $0xbdfe5d4f
+DATA normalsConstants<>+352(SB)/4, $0x3e11e9bf
+DATA normalsConstants<>+356(SB)/4, $0x3e11e9bf
+DATA normalsConstants<>+360(SB)/4, $0x3e11e9bf
+DATA normalsConstants<>+364(SB)/4, $0x3e11e9bf
+DATA normalsConstants<>+368(SB)/4, $0x3e11e9bf
+DATA normalsConstants<>+372(SB)/4, $0x3e11e9bf
+DATA normalsConstants<>+376(SB)/4, $0x3e11e9bf
+DATA normalsConstants<>+380(SB)/4, $0x3e11e9bf
+DATA normalsConstants<>+384(SB)/4, $0xbe2aae50
+DATA normalsConstants<>+388(SB)/4, $0xbe2aae50
+DATA normalsConstants<>+392(SB)/4, $0xbe2aae50
+DATA normalsConstants<>+396(SB)/4, $0xbe2aae50
+DATA normalsConstants<>+400(SB)/4, $0xbe2aae50
+DATA normalsConstants<>+404(SB)/4, $0xbe2aae50
+DATA normalsConstants<>+408(SB)/4, $0xbe2aae50
+DATA normalsConstants<>+412(SB)/4, $0xbe2aae50
+DATA normalsConstants<>+416(SB)/4, $0x3e4cceac
+DATA normalsConstants<>+420(SB)/4, $0x3e4cceac
+DATA normalsConstants<>+424(SB)/4, $0x3e4cceac
+DATA normalsConstants<>+428(SB)/4, $0x3e4cceac
+DATA normalsConstants<>+432(SB)/4, $0x3e4cceac
+DATA normalsConstants<>+436(SB)/4, $0x3e4cceac
+DATA normalsConstants<>+440(SB)/4, $0x3e4cceac
+DATA normalsConstants<>+444(SB)/4, $0x3e4cceac
+DATA normalsConstants<>+448(SB)/4, $0xbe7ffffc
+DATA normalsConstants<>+452(SB)/4, $0xbe7ffffc
+DATA normalsConstants<>+456(SB)/4, $0xbe7ffffc
+DATA normalsConstants<>+460(SB)/4, $0xbe7ffffc
+DATA normalsConstants<>+464(SB)/4, $0xbe7ffffc
+DATA normalsConstants<>+468(SB)/4, $0xbe7ffffc
+DATA normalsConstants<>+472(SB)/4, $0xbe7ffffc
+DATA normalsConstants<>+476(SB)/4, $0xbe7ffffc
+DATA normalsConstants<>+480(SB)/4, $0x3eaaaaaa
+DATA normalsConstants<>+484(SB)/4, $0x3eaaaaaa
+DATA normalsConstants<>+488(SB)/4, $0x3eaaaaaa
+DATA normalsConstants<>+492(SB)/4, $0x3eaaaaaa
+DATA normalsConstants<>+496(SB)/4, $0x3eaaaaaa
+DATA normalsConstants<>+500(SB)/4, $0x3eaaaaaa
+DATA normalsConstants<>+504(SB)/4, $0x3eaaaaaa
+DATA normalsConstants<>+508(SB)/4, $0x3eaaaaaa
+DATA normalsConstants<>+512(SB)/4, $0xb95e8083
+DATA normalsConstants<>+516(SB)/4, $0xb95e8083
+DATA normalsConstants<>+520(SB)/4, $0xb95e8083
+DATA normalsConstants<>+524(SB)/4, $0xb95e8083
+DATA normalsConstants<>+528(SB)/4, $0xb95e8083
+DATA normalsConstants<>+532(SB)/4, $0xb95e8083
+DATA normalsConstants<>+536(SB)/4, $0xb95e8083
+DATA normalsConstants<>+540(SB)/4, $0xb95e8083
+DATA normalsConstants<>+544(SB)/4, $0x3f000000
+DATA normalsConstants<>+548(SB)/4, $0x3f000000
+DATA normalsConstants<>+552(SB)/4, $0x3f000000
+DATA normalsConstants<>+556(SB)/4, $0x3f000000
+DATA normalsConstants<>+560(SB)/4, $0x3f000000
+DATA normalsConstants<>+564(SB)/4, $0x3f000000
+DATA normalsConstants<>+568(SB)/4, $0x3f000000
+DATA normalsConstants<>+572(SB)/4, $0x3f000000
+DATA normalsConstants<>+576(SB)/4, $0x3f318000
+DATA normalsConstants<>+580(SB)/4, $0x3f318000
+DATA normalsConstants<>+584(SB)/4, $0x3f318000
+DATA normalsConstants<>+588(SB)/4, $0x3f318000
+DATA normalsConstants<>+592(SB)/4, $0x3f318000
+DATA normalsConstants<>+596(SB)/4, $0x3f318000
+DATA normalsConstants<>+600(SB)/4, $0x3f318000
+DATA normalsConstants<>+604(SB)/4, $0x3f318000
+DATA normalsConstants<>+608(SB)/4, $0xc0000000
+DATA normalsConstants<>+612(SB)/4, $0xc0000000
+DATA normalsConstants<>+616(SB)/4, $0xc0000000
+DATA normalsConstants<>+620(SB)/4, $0xc0000000
+DATA normalsConstants<>+624(SB)/4, $0xc0000000
+DATA normalsConstants<>+628(SB)/4, $0xc0000000
+DATA normalsConstants<>+632(SB)/4, $0xc0000000
+DATA normalsConstants<>+636(SB)/4, $0xc0000000
+DATA normalsConstants<>+640(SB)/4, $0x20000000
+DATA normalsConstants<>+644(SB)/4, $0x20000000
+DATA normalsConstants<>+648(SB)/4, $0x20000000
+DATA normalsConstants<>+652(SB)/4, $0x20000000
+DATA normalsConstants<>+656(SB)/4, $0x20000000
+DATA normalsConstants<>+660(SB)/4, $0x20000000
+DATA normalsConstants<>+664(SB)/4, $0x20000000
+DATA normalsConstants<>+668(SB)/4, $0x20000000
+DATA normalsConstants<>+672(SB)/4, $0x30c90fdb
+DATA normalsConstants<>+676(SB)/4, $0x30c90fdb
+DATA normalsConstants<>+680(SB)/4, $0x30c90fdb
+DATA normalsConstants<>+684(SB)/4, $0x30c90fdb
+DATA normalsConstants<>+688(SB)/4, $0x30c90fdb
+DATA normalsConstants<>+692(SB)/4, $0x30c90fdb
+DATA normalsConstants<>+696(SB)/4, $0x30c90fdb
+DATA normalsConstants<>+700(SB)/4, $0x30c90fdb
+DATA normalsConstants<>+704(SB)/4, $0xb94ca1f9
+DATA normalsConstants<>+708(SB)/4, $0xb94ca1f9
+DATA normalsConstants<>+712(SB)/4, $0xb94ca1f9
+DATA normalsConstants<>+716(SB)/4, $0xb94ca1f9
+DATA normalsConstants<>+720(SB)/4, $0xb94ca1f9
+DATA normalsConstants<>+724(SB)/4, $0xb94ca1f9
+DATA normalsConstants<>+728(SB)/4, $0xb94ca1f9
+DATA normalsConstants<>+732(SB)/4, $0xb94ca1f9
+DATA normalsConstants<>+736(SB)/4, $0x3c08839e
+DATA normalsConstants<>+740(SB)/4, $0x3c08839e
+DATA normalsConstants<>+744(SB)/4, $0x3c08839e
+DATA normalsConstants<>+748(SB)/4, $0x3c08839e
+DATA normalsConstants<>+752(SB)/4, $0x3c08839e
+DATA normalsConstants<>+756(SB)/4, $0x3c08839e
+DATA normalsConstants<>+760(SB)/4, $0x3c08839e
+DATA normalsConstants<>+764(SB)/4, $0x3c08839e
+DATA normalsConstants<>+768(SB)/4, $0xbe2aaaa3
+DATA normalsConstants<>+772(SB)/4, $0xbe2aaaa3
+DATA normalsConstants<>+776(SB)/4, $0xbe2aaaa3
+DATA normalsConstants<>+780(SB)/4, $0xbe2aaaa3
+DATA normalsConstants<>+784(SB)/4, $0xbe2aaaa3
+DATA normalsConstants<>+788(SB)/4, $0xbe2aaaa3
+DATA normalsConstants<>+792(SB)/4, $0xbe2aaaa3
+DATA normalsConstants<>+796(SB)/4, $0xbe2aaaa3
+DATA normalsConstants<>+800(SB)/4, $0x37ccf5ce
+DATA normalsConstants<>+804(SB)/4, $0x37ccf5ce
+DATA normalsConstants<>+808(SB)/4, $0x37ccf5ce
+DATA normalsConstants<>+812(SB)/4, $0x37ccf5ce
+DATA normalsConstants<>+816(SB)/4, $0x37ccf5ce
+DATA normalsConstants<>+820(SB)/4, $0x37ccf5ce
+DATA normalsConstants<>+824(SB)/4, $0x37ccf5ce
+DATA normalsConstants<>+828(SB)/4, $0x37ccf5ce
+DATA normalsConstants<>+832(SB)/4, $0xbab6061a
+DATA normalsConstants<>+836(SB)/4, $0xbab6061a
+DATA normalsConstants<>+840(SB)/4, $0xbab6061a
+DATA normalsConstants<>+844(SB)/4, $0xbab6061a
+DATA normalsConstants<>+848(SB)/4, $0xbab6061a
+DATA normalsConstants<>+852(SB)/4, $0xbab6061a
+DATA normalsConstants<>+856(SB)/4, $0xbab6061a
+DATA normalsConstants<>+860(SB)/4, $0xbab6061a
+DATA normalsConstants<>+864(SB)/4, $0x3d2aaaa5
+DATA normalsConstants<>+868(SB)/4, $0x3d2aaaa5
+DATA normalsConstants<>+872(SB)/4, $0x3d2aaaa5
+DATA normalsConstants<>+876(SB)/4, $0x3d2aaaa5
+DATA normalsConstants<>+880(SB)/4, $0x3d2aaaa5
+DATA normalsConstants<>+884(SB)/4, $0x3d2aaaa5
+DATA normalsConstants<>+888(SB)/4, $0x3d2aaaa5
+DATA normalsConstants<>+892(SB)/4, $0x3d2aaaa5
+DATA normalsConstants<>+896(SB)/4, $0xbf000000
+DATA normalsConstants<>+900(SB)/4, $0xbf000000
+DATA normalsConstants<>+904(SB)/4, $0xbf000000
+DATA normalsConstants<>+908(SB)/4, $0xbf000000
+DATA normalsConstants<>+912(SB)/4, $0xbf000000
+DATA normalsConstants<>+916(SB)/4, $0xbf000000
+DATA normalsConstants<>+920(SB)/4, $0xbf000000
+DATA normalsConstants<>+924(SB)/4, $0xbf000000
+DATA normalsConstants<>+928(SB)/4, $0x80000000
+DATA normalsConstants<>+932(SB)/4, $0x80000000
+DATA normalsConstants<>+936(SB)/4, $0x80000000
+DATA normalsConstants<>+940(SB)/4, $0x80000000
+DATA normalsConstants<>+944(SB)/4, $0x80000000
+DATA normalsConstants<>+948(SB)/4, $0x80000000
+DATA normalsConstants<>+952(SB)/4, $0x80000000
+DATA normalsConstants<>+956(SB)/4, $0x80000000
+DATA normalsConstants<>+960(SB)/4, $0x00000008
+DATA normalsConstants<>+964(SB)/4, $0x00000008
+DATA normalsConstants<>+968(SB)/4, $0x00000008
+DATA normalsConstants<>+972(SB)/4, $0x00000008
+DATA normalsConstants<>+976(SB)/4, $0x00000008
+DATA normalsConstants<>+980(SB)/4, $0x00000008
+DATA normalsConstants<>+984(SB)/4, $0x00000008
+DATA normalsConstants<>+988(SB)/4, $0x00000008
+DATA normalsConstants<>+992(SB)/4, $0x00000000
+DATA normalsConstants<>+996(SB)/4, $0x00000001
+DATA normalsConstants<>+1000(SB)/4, $0x00000002
+DATA normalsConstants<>+1004(SB)/4, $0x00000003
+DATA normalsConstants<>+1008(SB)/4, $0x00000004
+DATA normalsConstants<>+1012(SB)/4, $0x00000005
+DATA normalsConstants<>+1016(SB)/4, $0x00000006
+DATA normalsConstants<>+1020(SB)/4, $0x00000007
+DATA normalsConstants<>+1024(SB)/4, $0x00000008
+DATA normalsConstants<>+1028(SB)/4, $0x00000009
+DATA normalsConstants<>+1032(SB)/4, $0x0000000a
+DATA normalsConstants<>+1036(SB)/4, $0x0000000b
+DATA normalsConstants<>+1040(SB)/4, $0x0000000c
+DATA normalsConstants<>+1044(SB)/4, $0x0000000d
+DATA normalsConstants<>+1048(SB)/4, $0x0000000e
+DATA normalsConstants<>+1052(SB)/4, $0x0000000f
+DATA normalsConstants<>+1056(SB)/4, $0x00000010
+DATA normalsConstants<>+1060(SB)/4, $0x00000010
+DATA normalsConstants<>+1064(SB)/4, $0x00000010
+DATA normalsConstants<>+1068(SB)/4, $0x00000010
+DATA normalsConstants<>+1072(SB)/4, $0x00000010
+DATA normalsConstants<>+1076(SB)/4, $0x00000010
+DATA normalsConstants<>+1080(SB)/4, $0x00000010
+DATA normalsConstants<>+1084(SB)/4, $0x00000010
+GLOBL normalsConstants<>(SB), RODATA|NOPTR, $1088
 
-// func wordsAVX2(dst []uint32, keys *[20]uint32, ctr *[4]uint32)
-// Requires: AVX, AVX2
-TEXT ·wordsAVX2(SB), NOSPLIT, $0-40
+// func normalsAVX2(dst []float32, keys *[20]uint32, ctr *[4]uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·normalsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         dst_len+8(FP), CX
 	MOVQ         keys+24(FP), DX
@@ -508,470 +484,54 @@ loop:
 	VPBLENDD     $0xaa, Y4, Y9, Y4
 	VPSLLQ       $0x20, Y1, Y1
 	VPBLENDD     $0xaa, Y1, Y12, Y1
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      Y3, 64(AX)
-	VMOVUPS      Y4, 128(AX)
-	VMOVUPS      Y1, 192(AX)
-	VPADDD       normalsConstants<>+96(SB), Y0, Y0
-	VBROADCASTSS 4(BX), Y1
-	VBROADCASTSS 8(BX), Y2
-	VBROADCASTSS 12(BX), Y3
-	VBROADCASTSS normalsConstants<>+32(SB), Y4
-	VBROADCASTSS normalsConstants<>+64(SB), Y5
-	VPSRLQ       $0x20, Y0, Y6
-	VBROADCASTSS (DX), Y7
-	VBROADCASTSS 4(DX), Y8
-	VPMULUDQ     Y4, Y0, Y9
-	VPMULUDQ     Y5, Y2, Y10
-	VPSRLQ       $0x20, Y9, Y11
-	VPSRLQ       $0x20, Y10, Y12
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y7, Y12, Y12
-	VPXOR        Y3, Y11, Y11
-	VPXOR        Y8, Y11, Y11
-	VPMULUDQ     Y4, Y6, Y6
-	VPMULUDQ     Y5, Y2, Y2
-	VPSRLQ       $0x20, Y6, Y13
-	VPSRLQ       $0x20, Y2, Y14
-	VPXOR        Y1, Y14, Y1
-	VPXOR        Y7, Y1, Y1
-	VPXOR        Y3, Y13, Y3
-	VPXOR        Y8, Y3, Y3
-	VBROADCASTSS 8(DX), Y7
-	VBROADCASTSS 12(DX), Y8
-	VPMULUDQ     Y4, Y12, Y12
-	VPMULUDQ     Y5, Y11, Y11
-	VPSRLQ       $0x20, Y12, Y13
-	VPSRLQ       $0x20, Y11, Y14
-	VPXOR        Y10, Y14, Y10
-	VPXOR        Y7, Y10, Y10
-	VPXOR        Y9, Y13, Y9
-	VPXOR        Y8, Y9, Y9
-	VPMULUDQ     Y4, Y1, Y1
-	VPMULUDQ     Y5, Y3, Y3
-	VPSRLQ       $0x20, Y1, Y13
-	VPSRLQ       $0x20, Y3, Y14
-	VPXOR        Y2, Y14, Y2
-	VPXOR        Y7, Y2, Y2
-	VPXOR        Y6, Y13, Y6
-	VPXOR        Y8, Y6, Y6
-	VBROADCASTSS 16(DX), Y7
-	VBROADCASTSS 20(DX), Y8
-	VPMULUDQ     Y4, Y10, Y10
-	VPMULUDQ     Y5, Y9, Y9
-	VPSRLQ       $0x20, Y10, Y13
-	VPSRLQ       $0x20, Y9, Y14
-	VPXOR        Y11, Y14, Y11
-	VPXOR        Y7, Y11, Y11
-	VPXOR        Y12, Y13, Y12
-	VPXOR        Y8, Y12, Y12
-	VPMULUDQ     Y4, Y2, Y2
-	VPMULUDQ     Y5, Y6, Y6
-	VPSRLQ       $0x20, Y2, Y13
-	VPSRLQ       $0x20, Y6, Y14
-	VPXOR        Y3, Y14, Y3
-	VPXOR        Y7, Y3, Y3
-	VPXOR        Y1, Y13, Y1
-	VPXOR        Y8, Y1, Y1
-	VBROADCASTSS 24(DX), Y7
-	VBROADCASTSS 28(DX), Y8
-	VPMULUDQ     Y4, Y11, Y11
-	VPMULUDQ     Y5, Y12, Y12
-	VPSRLQ       $0x20, Y11, Y13
-	VPSRLQ       $0x20, Y12, Y14
-	VPXOR        Y9, Y14, Y9
-	VPXOR        Y7, Y9, Y9
-	VPXOR        Y10, Y13, Y10
-	VPXOR        Y8, Y10, Y10
-	VPMULUDQ     Y4, Y3, Y3
-	VPMULUDQ     Y5, Y1, Y1
-	VPSRLQ       $0x20, Y3, Y13
-	VPSRLQ       $0x20, Y1, Y14
-	VPXOR        Y6, Y14, Y6
-	VPXOR        Y7, Y6, Y6
-	VPXOR        Y2, Y13, Y2
-	VPXOR        Y8, Y2, Y2
-	VBROADCASTSS 32(DX), Y7
-	VBROADCASTSS 36(DX), Y8
-	VPMULUDQ     Y4, Y9, Y9
-	VPMULUDQ     Y5, Y10, Y10
-	VPSRLQ       $0x20, Y9, Y13
-	VPSRLQ       $0x20, Y10, Y14
-	VPXOR        Y12, Y14, Y12
-	VPXOR        Y7, Y12, Y12
-	VPXOR        Y11, Y13, Y11
-	VPXOR        Y8, Y11, Y11
-	VPMULUDQ     Y4, Y6, Y6
-	VPMULUDQ     Y5, Y2, Y2
-	VPSRLQ       $0x20, Y6, Y13
-	VPSRLQ       $0x20, Y2, Y14
-	VPXOR        Y1, Y14, Y1
-	VPXOR        Y7, Y1, Y1
-	VPXOR        Y3, Y13, Y3
-	VPXOR        Y8, Y3, Y3
-	VBROADCASTSS 40(DX), Y7
-	VBROADCASTSS 44(DX), Y8
-	VPMULUDQ     Y4, Y12, Y12
-	VPMULUDQ     Y5, Y11, Y11
-	VPSRLQ       $0x20, Y12, Y13
-	VPSRLQ       $0x20, Y11, Y14
-	VPXOR        Y10, Y14, Y10
-	VPXOR        Y7, Y10, Y10
-	VPXOR        Y9, Y13, Y9
-	VPXOR        Y8, Y9, Y9
-	VPMULUDQ     Y4, Y1, Y1
-	VPMULUDQ     Y5, Y3, Y3
-	VPSRLQ       $0x20, Y1, Y13
-	VPSRLQ       $0x20, Y3, Y14
-	VPXOR        Y2, Y14, Y2
-	VPXOR        Y7, Y2, Y2
-	VPXOR        Y6, Y13, Y6
-	VPXOR        Y8, Y6, Y6
-	VBROADCASTSS 48(DX), Y7
-	VBROADCASTSS 52(DX), Y8
-	VPMULUDQ     Y4, Y10, Y10
-	VPMULUDQ     Y5, Y9, Y9
-	VPSRLQ       $0x20, Y10, Y13
-	VPSRLQ       $0x20, Y9, Y14
-	VPXOR        Y11, Y14, Y11
-	VPXOR        Y7, Y11, Y11
-	VPXOR        Y12, Y13, Y12
-	VPXOR        Y8, Y12, Y12
-	VPMULUDQ     Y4, Y2, Y2
-	VPMULUDQ     Y5, Y6, Y6
-	VPSRLQ       $0x20, Y2, Y13
-	VPSRLQ       $0x20, Y6, Y14
-	VPXOR        Y3, Y14, Y3
-	VPXOR        Y7, Y3, Y3
-	VPXOR        Y1, Y13, Y1
-	VPXOR        Y8, Y1, Y1
-	VBROADCASTSS 56(DX), Y7
-	VBROADCASTSS 60(DX), Y8
-	VPMULUDQ     Y4, Y11, Y11
-	VPMULUDQ     Y5, Y12, Y12
-	VPSRLQ       $0x20, Y11, Y13
-	VPSRLQ       $0x20, Y12, Y14
-	VPXOR        Y9, Y14, Y9
-	VPXOR        Y7, Y9, Y9
-	VPXOR        Y10, Y13, Y10
-	VPXOR        Y8, Y10, Y10
-	VPMULUDQ     Y4, Y3, Y3
-	VPMULUDQ     Y5, Y1, Y1
-	VPSRLQ       $0x20, Y3, Y13
-	VPSRLQ       $0x20, Y1, Y14
-	VPXOR        Y6, Y14, Y6
-	VPXOR        Y7, Y6, Y6
-	VPXOR        Y2, Y13, Y2
-	VPXOR        Y8, Y2, Y2
-	VBROADCASTSS 64(DX), Y7
-	VBROADCASTSS 68(DX), Y8
-	VPMULUDQ     Y4, Y9, Y9
-	VPMULUDQ     Y5, Y10, Y10
-	VPSRLQ       $0x20, Y9, Y13
-	VPSRLQ       $0x20, Y10, Y14
-	VPXOR        Y12, Y14, Y12
-	VPXOR        Y7, Y12, Y12
-	VPXOR        Y11, Y13, Y11
-	VPXOR        Y8, Y11, Y11
-	VPMULUDQ     Y4, Y6, Y6
-	VPMULUDQ     Y5, Y2, Y2
-	VPSRLQ       $0x20, Y6, Y13
-	VPSRLQ       $0x20, Y2, Y14
-	VPXOR        Y1, Y14, Y1
-	VPXOR        Y7, Y1, Y1
-	VPXOR        Y3, Y13, Y3
-	VPXOR        Y8, Y3, Y3
-	VBROADCASTSS 72(DX), Y7
-	VBROADCASTSS 76(DX), Y8
-	VPMULUDQ     Y4, Y12, Y12
-	VPMULUDQ     Y5, Y11, Y11
-	VPSRLQ       $0x20, Y12, Y13
-	VPSRLQ       $0x20, Y11, Y14
-	VPXOR        Y10, Y14, Y10
-	VPXOR        Y7, Y10, Y10
-	VPXOR        Y9, Y13, Y9
-	VPXOR        Y8, Y9, Y9
-	VPMULUDQ     Y4, Y1, Y1
-	VPMULUDQ     Y5, Y3, Y3
-	VPSRLQ       $0x20, Y1, Y4
-	VPSRLQ       $0x20, Y3, Y5
-	VPXOR        Y2, Y5, Y2
-	VPXOR        Y7, Y2, Y2
-	VPXOR        Y6, Y4, Y4
-	VPXOR        Y8, Y4, Y4
-	VPSLLQ       $0x20, Y2, Y2
-	VPBLENDD     $0xaa, Y2, Y10, Y2
-	VPSLLQ       $0x20, Y3, Y3
-	VPBLENDD     $0xaa, Y3, Y11, Y3
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y9, Y4
-	VPSLLQ       $0x20, Y1, Y1
-	VPBLENDD     $0xaa, Y1, Y12, Y1
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      Y4, 160(AX)
-	VMOVUPS      Y1, 224(AX)
-	VPADDD       normalsConstants<>+96(SB), Y0, Y0
-	ADDQ         $0x00000100, AX
-	DECQ         CX
-	JNZ          loop
-	VZEROUPPER
-	RET
-
-// func normalsAVX2(dst []float32, keys *[20]uint32, ctr *[4]uint32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·normalsAVX2(SB), NOSPLIT, $0-40
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         keys+24(FP), DX
-	MOVQ         ctr+32(FP), BX
-	SHRQ         $0x06, CX
-	VBROADCASTSS (BX), Y0
-	VPADDD       normalsConstants<>+128(SB), Y0, Y0
-
-loop:
-	VBROADCASTSS 4(BX), Y1
-	VBROADCASTSS 8(BX), Y2
-	VBROADCASTSS 12(BX), Y3
-	VBROADCASTSS normalsConstants<>+32(SB), Y4
-	VBROADCASTSS normalsConstants<>+64(SB), Y5
-	VPSRLQ       $0x20, Y0, Y6
-	VBROADCASTSS (DX), Y7
-	VBROADCASTSS 4(DX), Y8
-	VPMULUDQ     Y4, Y0, Y9
-	VPMULUDQ     Y5, Y2, Y10
-	VPSRLQ       $0x20, Y9, Y11
-	VPSRLQ       $0x20, Y10, Y12
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y7, Y12, Y12
-	VPXOR        Y3, Y11, Y11
-	VPXOR        Y8, Y11, Y11
-	VPMULUDQ     Y4, Y6, Y6
-	VPMULUDQ     Y5, Y2, Y2
-	VPSRLQ       $0x20, Y6, Y13
-	VPSRLQ       $0x20, Y2, Y14
-	VPXOR        Y1, Y14, Y1
-	VPXOR        Y7, Y1, Y1
-	VPXOR        Y3, Y13, Y3
-	VPXOR        Y8, Y3, Y3
-	VBROADCASTSS 8(DX), Y7
-	VBROADCASTSS 12(DX), Y8
-	VPMULUDQ     Y4, Y12, Y12
-	VPMULUDQ     Y5, Y11, Y11
-	VPSRLQ       $0x20, Y12, Y13
-	VPSRLQ       $0x20, Y11, Y14
-	VPXOR        Y10, Y14, Y10
-	VPXOR        Y7, Y10, Y10
-	VPXOR        Y9, Y13, Y9
-	VPXOR        Y8, Y9, Y9
-	VPMULUDQ     Y4, Y1, Y1
-	VPMULUDQ     Y5, Y3, Y3
-	VPSRLQ       $0x20, Y1, Y13
-	VPSRLQ       $0x20, Y3, Y14
-	VPXOR        Y2, Y14, Y2
-	VPXOR        Y7, Y2, Y2
-	VPXOR        Y6, Y13, Y6
-	VPXOR        Y8, Y6, Y6
-	VBROADCASTSS 16(DX), Y7
-	VBROADCASTSS 20(DX), Y8
-	VPMULUDQ     Y4, Y10, Y10
-	VPMULUDQ     Y5, Y9, Y9
-	VPSRLQ       $0x20, Y10, Y13
-	VPSRLQ       $0x20, Y9, Y14
-	VPXOR        Y11, Y14, Y11
-	VPXOR        Y7, Y11, Y11
-	VPXOR        Y12, Y13, Y12
-	VPXOR        Y8, Y12, Y12
-	VPMULUDQ     Y4, Y2, Y2
-	VPMULUDQ     Y5, Y6, Y6
-	VPSRLQ       $0x20, Y2, Y13
-	VPSRLQ       $0x20, Y6, Y14
-	VPXOR        Y3, Y14, Y3
-	VPXOR        Y7, Y3, Y3
-	VPXOR        Y1, Y13, Y1
-	VPXOR        Y8, Y1, Y1
-	VBROADCASTSS 24(DX), Y7
-	VBROADCASTSS 28(DX), Y8
-	VPMULUDQ     Y4, Y11, Y11
-	VPMULUDQ     Y5, Y12, Y12
-	VPSRLQ       $0x20, Y11, Y13
-	VPSRLQ       $0x20, Y12, Y14
-	VPXOR        Y9, Y14, Y9
-	VPXOR        Y7, Y9, Y9
-	VPXOR        Y10, Y13, Y10
-	VPXOR        Y8, Y10, Y10
-	VPMULUDQ     Y4, Y3, Y3
-	VPMULUDQ     Y5, Y1, Y1
-	VPSRLQ       $0x20, Y3, Y13
-	VPSRLQ       $0x20, Y1, Y14
-	VPXOR        Y6, Y14, Y6
-	VPXOR        Y7, Y6, Y6
-	VPXOR        Y2, Y13, Y2
-	VPXOR        Y8, Y2, Y2
-	VBROADCASTSS 32(DX), Y7
-	VBROADCASTSS 36(DX), Y8
-	VPMULUDQ     Y4, Y9, Y9
-	VPMULUDQ     Y5, Y10, Y10
-	VPSRLQ       $0x20, Y9, Y13
-	VPSRLQ       $0x20, Y10, Y14
-	VPXOR        Y12, Y14, Y12
-	VPXOR        Y7, Y12, Y12
-	VPXOR        Y11, Y13, Y11
-	VPXOR        Y8, Y11, Y11
-	VPMULUDQ     Y4, Y6, Y6
-	VPMULUDQ     Y5, Y2, Y2
-	VPSRLQ       $0x20, Y6, Y13
-	VPSRLQ       $0x20, Y2, Y14
-	VPXOR        Y1, Y14, Y1
-	VPXOR        Y7, Y1, Y1
-	VPXOR        Y3, Y13, Y3
-	VPXOR        Y8, Y3, Y3
-	VBROADCASTSS 40(DX), Y7
-	VBROADCASTSS 44(DX), Y8
-	VPMULUDQ     Y4, Y12, Y12
-	VPMULUDQ     Y5, Y11, Y11
-	VPSRLQ       $0x20, Y12, Y13
-	VPSRLQ       $0x20, Y11, Y14
-	VPXOR        Y10, Y14, Y10
-	VPXOR        Y7, Y10, Y10
-	VPXOR        Y9, Y13, Y9
-	VPXOR        Y8, Y9, Y9
-	VPMULUDQ     Y4, Y1, Y1
-	VPMULUDQ     Y5, Y3, Y3
-	VPSRLQ       $0x20, Y1, Y13
-	VPSRLQ       $0x20, Y3, Y14
-	VPXOR        Y2, Y14, Y2
-	VPXOR        Y7, Y2, Y2
-	VPXOR        Y6, Y13, Y6
-	VPXOR        Y8, Y6, Y6
-	VBROADCASTSS 48(DX), Y7
-	VBROADCASTSS 52(DX), Y8
-	VPMULUDQ     Y4, Y10, Y10
-	VPMULUDQ     Y5, Y9, Y9
-	VPSRLQ       $0x20, Y10, Y13
-	VPSRLQ       $0x20, Y9, Y14
-	VPXOR        Y11, Y14, Y11
-	VPXOR        Y7, Y11, Y11
-	VPXOR        Y12, Y13, Y12
-	VPXOR        Y8, Y12, Y12
-	VPMULUDQ     Y4, Y2, Y2
-	VPMULUDQ     Y5, Y6, Y6
-	VPSRLQ       $0x20, Y2, Y13
-	VPSRLQ       $0x20, Y6, Y14
-	VPXOR        Y3, Y14, Y3
-	VPXOR        Y7, Y3, Y3
-	VPXOR        Y1, Y13, Y1
-	VPXOR        Y8, Y1, Y1
-	VBROADCASTSS 56(DX), Y7
-	VBROADCASTSS 60(DX), Y8
-	VPMULUDQ     Y4, Y11, Y11
-	VPMULUDQ     Y5, Y12, Y12
-	VPSRLQ       $0x20, Y11, Y13
-	VPSRLQ       $0x20, Y12, Y14
-	VPXOR        Y9, Y14, Y9
-	VPXOR        Y7, Y9, Y9
-	VPXOR        Y10, Y13, Y10
-	VPXOR        Y8, Y10, Y10
-	VPMULUDQ     Y4, Y3, Y3
-	VPMULUDQ     Y5, Y1, Y1
-	VPSRLQ       $0x20, Y3, Y13
-	VPSRLQ       $0x20, Y1, Y14
-	VPXOR        Y6, Y14, Y6
-	VPXOR        Y7, Y6, Y6
-	VPXOR        Y2, Y13, Y2
-	VPXOR        Y8, Y2, Y2
-	VBROADCASTSS 64(DX), Y7
-	VBROADCASTSS 68(DX), Y8
-	VPMULUDQ     Y4, Y9, Y9
-	VPMULUDQ     Y5, Y10, Y10
-	VPSRLQ       $0x20, Y9, Y13
-	VPSRLQ       $0x20, Y10, Y14
-	VPXOR        Y12, Y14, Y12
-	VPXOR        Y7, Y12, Y12
-	VPXOR        Y11, Y13, Y11
-	VPXOR        Y8, Y11, Y11
-	VPMULUDQ     Y4, Y6, Y6
-	VPMULUDQ     Y5, Y2, Y2
-	VPSRLQ       $0x20, Y6, Y13
-	VPSRLQ       $0x20, Y2, Y14
-	VPXOR        Y1, Y14, Y1
-	VPXOR        Y7, Y1, Y1
-	VPXOR        Y3, Y13, Y3
-	VPXOR        Y8, Y3, Y3
-	VBROADCASTSS 72(DX), Y7
-	VBROADCASTSS 76(DX), Y8
-	VPMULUDQ     Y4, Y12, Y12
-	VPMULUDQ     Y5, Y11, Y11
-	VPSRLQ       $0x20, Y12, Y13
-	VPSRLQ       $0x20, Y11, Y14
-	VPXOR        Y10, Y14, Y10
-	VPXOR        Y7, Y10, Y10
-	VPXOR        Y9, Y13, Y9
-	VPXOR        Y8, Y9, Y9
-	VPMULUDQ     Y4, Y1, Y1
-	VPMULUDQ     Y5, Y3, Y3
-	VPSRLQ       $0x20, Y1, Y4
-	VPSRLQ       $0x20, Y3, Y5
-	VPXOR        Y2, Y5, Y2
-	VPXOR        Y7, Y2, Y2
-	VPXOR        Y6, Y4, Y4
-	VPXOR        Y8, Y4, Y4
-	VPSLLQ       $0x20, Y2, Y2
-	VPBLENDD     $0xaa, Y2, Y10, Y2
-	VPSLLQ       $0x20, Y3, Y3
-	VPBLENDD     $0xaa, Y3, Y11, Y3
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y9, Y4
-	VPSLLQ       $0x20, Y1, Y1
-	VPBLENDD     $0xaa, Y1, Y12, Y1
 	VPSRLD       $0x01, Y2, Y2
 	VCVTDQ2PS    Y2, Y2
-	VBROADCASTSS normalsConstants<>+160(SB), Y5
-	VFMADD213PS  normalsConstants<>+192(SB), Y5, Y2
-	VPSUBD       normalsConstants<>+224(SB), Y2, Y5
+	VBROADCASTSS normalsConstants<>+96(SB), Y5
+	VFMADD213PS  normalsConstants<>+128(SB), Y5, Y2
+	VPSUBD       normalsConstants<>+160(SB), Y2, Y5
 	VPSRAD       $0x17, Y5, Y5
 	VPSLLD       $0x17, Y5, Y6
 	VPSUBD       Y6, Y2, Y2
-	VSUBPS       normalsConstants<>+256(SB), Y2, Y2
+	VSUBPS       normalsConstants<>+192(SB), Y2, Y2
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y2, Y6
-	VBROADCASTSS normalsConstants<>+288(SB), Y7
+	VBROADCASTSS normalsConstants<>+224(SB), Y7
+	VFMADD213PS  normalsConstants<>+256(SB), Y2, Y7
+	VFMADD213PS  normalsConstants<>+288(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+320(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+352(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+384(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+416(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+448(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+480(SB), Y2, Y7
-	VFMADD213PS  normalsConstants<>+512(SB), Y2, Y7
-	VFMADD213PS  normalsConstants<>+544(SB), Y2, Y7
 	VMULPS       Y2, Y7, Y7
 	VMULPS       Y6, Y7, Y7
-	VFMADD231PS  normalsConstants<>+576(SB), Y5, Y7
-	VFNMADD231PS normalsConstants<>+608(SB), Y6, Y7
+	VFMADD231PS  normalsConstants<>+512(SB), Y5, Y7
+	VFNMADD231PS normalsConstants<>+544(SB), Y6, Y7
 	VADDPS       Y2, Y7, Y2
-	VFMADD231PS  normalsConstants<>+640(SB), Y5, Y2
-	VMULPS       normalsConstants<>+672(SB), Y2, Y2
+	VFMADD231PS  normalsConstants<>+576(SB), Y5, Y2
+	VMULPS       normalsConstants<>+608(SB), Y2, Y2
 	VSQRTPS      Y2, Y2
-	VPADDD       normalsConstants<>+704(SB), Y3, Y5
+	VPADDD       normalsConstants<>+640(SB), Y3, Y5
 	VPSRLD       $0x1e, Y5, Y5
 	VPSLLD       $0x1e, Y5, Y6
 	VPSUBD       Y6, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       normalsConstants<>+736(SB), Y3, Y3
+	VMULPS       normalsConstants<>+672(SB), Y3, Y3
 	VMULPS       Y3, Y3, Y6
-	VBROADCASTSS normalsConstants<>+768(SB), Y7
-	VFMADD213PS  normalsConstants<>+800(SB), Y6, Y7
-	VFMADD213PS  normalsConstants<>+832(SB), Y6, Y7
+	VBROADCASTSS normalsConstants<>+704(SB), Y7
+	VFMADD213PS  normalsConstants<>+736(SB), Y6, Y7
+	VFMADD213PS  normalsConstants<>+768(SB), Y6, Y7
 	VMULPS       Y6, Y7, Y7
 	VFMADD213PS  Y3, Y3, Y7
-	VBROADCASTSS normalsConstants<>+864(SB), Y3
+	VBROADCASTSS normalsConstants<>+800(SB), Y3
+	VFMADD213PS  normalsConstants<>+832(SB), Y6, Y3
+	VFMADD213PS  normalsConstants<>+864(SB), Y6, Y3
 	VFMADD213PS  normalsConstants<>+896(SB), Y6, Y3
-	VFMADD213PS  normalsConstants<>+928(SB), Y6, Y3
-	VFMADD213PS  normalsConstants<>+960(SB), Y6, Y3
-	VFMADD213PS  normalsConstants<>+256(SB), Y6, Y3
+	VFMADD213PS  normalsConstants<>+192(SB), Y6, Y3
 	VPSLLD       $0x1f, Y5, Y6
 	VPSLLD       $0x1e, Y5, Y5
-	VPAND        normalsConstants<>+992(SB), Y5, Y5
+	VPAND        normalsConstants<>+928(SB), Y5, Y5
 	VBLENDVPS    Y6, Y3, Y7, Y8
 	VPXOR        Y5, Y8, Y8
 	VBLENDVPS    Y6, Y7, Y3, Y3
@@ -981,52 +541,52 @@ loop:
 	VMULPS       Y2, Y3, Y2
 	VPSRLD       $0x01, Y4, Y3
 	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS normalsConstants<>+160(SB), Y4
-	VFMADD213PS  normalsConstants<>+192(SB), Y4, Y3
-	VPSUBD       normalsConstants<>+224(SB), Y3, Y4
+	VBROADCASTSS normalsConstants<>+96(SB), Y4
+	VFMADD213PS  normalsConstants<>+128(SB), Y4, Y3
+	VPSUBD       normalsConstants<>+160(SB), Y3, Y4
 	VPSRAD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y4, Y6
 	VPSUBD       Y6, Y3, Y3
-	VSUBPS       normalsConstants<>+256(SB), Y3, Y3
+	VSUBPS       normalsConstants<>+192(SB), Y3, Y3
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y3, Y3, Y6
-	VBROADCASTSS normalsConstants<>+288(SB), Y7
+	VBROADCASTSS normalsConstants<>+224(SB), Y7
+	VFMADD213PS  normalsConstants<>+256(SB), Y3, Y7
+	VFMADD213PS  normalsConstants<>+288(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+320(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+352(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+384(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+416(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+448(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+480(SB), Y3, Y7
-	VFMADD213PS  normalsConstants<>+512(SB), Y3, Y7
-	VFMADD213PS  normalsConstants<>+544(SB), Y3, Y7
 	VMULPS       Y3, Y7, Y7
 	VMULPS       Y6, Y7, Y7
-	VFMADD231PS  normalsConstants<>+576(SB), Y4, Y7
-	VFNMADD231PS normalsConstants<>+608(SB), Y6, Y7
+	VFMADD231PS  normalsConstants<>+512(SB), Y4, Y7
+	VFNMADD231PS normalsConstants<>+544(SB), Y6, Y7
 	VADDPS       Y3, Y7, Y3
-	VFMADD231PS  normalsConstants<>+640(SB), Y4, Y3
-	VMULPS       normalsConstants<>+672(SB), Y3, Y3
+	VFMADD231PS  normalsConstants<>+576(SB), Y4, Y3
+	VMULPS       normalsConstants<>+608(SB), Y3, Y3
 	VSQRTPS      Y3, Y3
-	VPADDD       normalsConstants<>+704(SB), Y1, Y4
+	VPADDD       normalsConstants<>+640(SB), Y1, Y4
 	VPSRLD       $0x1e, Y4, Y4
 	VPSLLD       $0x1e, Y4, Y6
 	VPSUBD       Y6, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       normalsConstants<>+736(SB), Y1, Y1
+	VMULPS       normalsConstants<>+672(SB), Y1, Y1
 	VMULPS       Y1, Y1, Y6
-	VBROADCASTSS normalsConstants<>+768(SB), Y7
-	VFMADD213PS  normalsConstants<>+800(SB), Y6, Y7
-	VFMADD213PS  normalsConstants<>+832(SB), Y6, Y7
+	VBROADCASTSS normalsConstants<>+704(SB), Y7
+	VFMADD213PS  normalsConstants<>+736(SB), Y6, Y7
+	VFMADD213PS  normalsConstants<>+768(SB), Y6, Y7
 	VMULPS       Y6, Y7, Y7
 	VFMADD213PS  Y1, Y1, Y7
-	VBROADCASTSS normalsConstants<>+864(SB), Y1
+	VBROADCASTSS normalsConstants<>+800(SB), Y1
+	VFMADD213PS  normalsConstants<>+832(SB), Y6, Y1
+	VFMADD213PS  normalsConstants<>+864(SB), Y6, Y1
 	VFMADD213PS  normalsConstants<>+896(SB), Y6, Y1
-	VFMADD213PS  normalsConstants<>+928(SB), Y6, Y1
-	VFMADD213PS  normalsConstants<>+960(SB), Y6, Y1
-	VFMADD213PS  normalsConstants<>+256(SB), Y6, Y1
+	VFMADD213PS  normalsConstants<>+192(SB), Y6, Y1
 	VPSLLD       $0x1f, Y4, Y6
 	VPSLLD       $0x1e, Y4, Y4
-	VPAND        normalsConstants<>+992(SB), Y4, Y4
+	VPAND        normalsConstants<>+928(SB), Y4, Y4
 	VBLENDVPS    Y6, Y1, Y7, Y8
 	VPXOR        Y4, Y8, Y8
 	VBLENDVPS    Y6, Y7, Y1, Y1
@@ -1038,7 +598,7 @@ loop:
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      Y4, 128(AX)
 	VMOVUPS      Y1, 192(AX)
-	VPADDD       normalsConstants<>+96(SB), Y0, Y0
+	VPADDD       normalsConstants<>+960(SB), Y0, Y0
 	VBROADCASTSS 4(BX), Y1
 	VBROADCASTSS 8(BX), Y2
 	VBROADCASTSS 12(BX), Y3
@@ -1235,52 +795,52 @@ loop:
 	VPBLENDD     $0xaa, Y1, Y12, Y1
 	VPSRLD       $0x01, Y2, Y2
 	VCVTDQ2PS    Y2, Y2
-	VBROADCASTSS normalsConstants<>+160(SB), Y5
-	VFMADD213PS  normalsConstants<>+192(SB), Y5, Y2
-	VPSUBD       normalsConstants<>+224(SB), Y2, Y5
+	VBROADCASTSS normalsConstants<>+96(SB), Y5
+	VFMADD213PS  normalsConstants<>+128(SB), Y5, Y2
+	VPSUBD       normalsConstants<>+160(SB), Y2, Y5
 	VPSRAD       $0x17, Y5, Y5
 	VPSLLD       $0x17, Y5, Y6
 	VPSUBD       Y6, Y2, Y2
-	VSUBPS       normalsConstants<>+256(SB), Y2, Y2
+	VSUBPS       normalsConstants<>+192(SB), Y2, Y2
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y2, Y6
-	VBROADCASTSS normalsConstants<>+288(SB), Y7
+	VBROADCASTSS normalsConstants<>+224(SB), Y7
+	VFMADD213PS  normalsConstants<>+256(SB), Y2, Y7
+	VFMADD213PS  normalsConstants<>+288(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+320(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+352(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+384(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+416(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+448(SB), Y2, Y7
 	VFMADD213PS  normalsConstants<>+480(SB), Y2, Y7
-	VFMADD213PS  normalsConstants<>+512(SB), Y2, Y7
-	VFMADD213PS  normalsConstants<>+544(SB), Y2, Y7
 	VMULPS       Y2, Y7, Y7
 	VMULPS       Y6, Y7, Y7
-	VFMADD231PS  normalsConstants<>+576(SB), Y5, Y7
-	VFNMADD231PS normalsConstants<>+608(SB), Y6, Y7
+	VFMADD231PS  normalsConstants<>+512(SB), Y5, Y7
+	VFNMADD231PS normalsConstants<>+544(SB), Y6, Y7
 	VADDPS       Y2, Y7, Y2
-	VFMADD231PS  normalsConstants<>+640(SB), Y5, Y2
-	VMULPS       normalsConstants<>+672(SB), Y2, Y2
+	VFMADD231PS  normalsConstants<>+576(SB), Y5, Y2
+	VMULPS       normalsConstants<>+608(SB), Y2, Y2
 	VSQRTPS      Y2, Y2
-	VPADDD       normalsConstants<>+704(SB), Y3, Y5
+	VPADDD       normalsConstants<>+640(SB), Y3, Y5
 	VPSRLD       $0x1e, Y5, Y5
 	VPSLLD       $0x1e, Y5, Y6
 	VPSUBD       Y6, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       normalsConstants<>+736(SB), Y3, Y3
+	VMULPS       normalsConstants<>+672(SB), Y3, Y3
 	VMULPS       Y3, Y3, Y6
-	VBROADCASTSS normalsConstants<>+768(SB), Y7
-	VFMADD213PS  normalsConstants<>+800(SB), Y6, Y7
-	VFMADD213PS  normalsConstants<>+832(SB), Y6, Y7
+	VBROADCASTSS normalsConstants<>+704(SB), Y7
+	VFMADD213PS  normalsConstants<>+736(SB), Y6, Y7
+	VFMADD213PS  normalsConstants<>+768(SB), Y6, Y7
 	VMULPS       Y6, Y7, Y7
 	VFMADD213PS  Y3, Y3, Y7
-	VBROADCASTSS normalsConstants<>+864(SB), Y3
+	VBROADCASTSS normalsConstants<>+800(SB), Y3
+	VFMADD213PS  normalsConstants<>+832(SB), Y6, Y3
+	VFMADD213PS  normalsConstants<>+864(SB), Y6, Y3
 	VFMADD213PS  normalsConstants<>+896(SB), Y6, Y3
-	VFMADD213PS  normalsConstants<>+928(SB), Y6, Y3
-	VFMADD213PS  normalsConstants<>+960(SB), Y6, Y3
-	VFMADD213PS  normalsConstants<>+256(SB), Y6, Y3
+	VFMADD213PS  normalsConstants<>+192(SB), Y6, Y3
 	VPSLLD       $0x1f, Y5, Y6
 	VPSLLD       $0x1e, Y5, Y5
-	VPAND        normalsConstants<>+992(SB), Y5, Y5
+	VPAND        normalsConstants<>+928(SB), Y5, Y5
 	VBLENDVPS    Y6, Y3, Y7, Y8
 	VPXOR        Y5, Y8, Y8
 	VBLENDVPS    Y6, Y7, Y3, Y3
@@ -1290,52 +850,52 @@ loop:
 	VMULPS       Y2, Y3, Y2
 	VPSRLD       $0x01, Y4, Y3
 	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS normalsConstants<>+160(SB), Y4
-	VFMADD213PS  normalsConstants<>+192(SB), Y4, Y3
-	VPSUBD       normalsConstants<>+224(SB), Y3, Y4
+	VBROADCASTSS normalsConstants<>+96(SB), Y4
+	VFMADD213PS  normalsConstants<>+128(SB), Y4, Y3
+	VPSUBD       normalsConstants<>+160(SB), Y3, Y4
 	VPSRAD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y4, Y6
 	VPSUBD       Y6, Y3, Y3
-	VSUBPS       normalsConstants<>+256(SB), Y3, Y3
+	VSUBPS       normalsConstants<>+192(SB), Y3, Y3
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y3, Y3, Y6
-	VBROADCASTSS normalsConstants<>+288(SB), Y7
+	VBROADCASTSS normalsConstants<>+224(SB), Y7
+	VFMADD213PS  normalsConstants<>+256(SB), Y3, Y7
+	VFMADD213PS  normalsConstants<>+288(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+320(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+352(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+384(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+416(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+448(SB), Y3, Y7
 	VFMADD213PS  normalsConstants<>+480(SB), Y3, Y7
-	VFMADD213PS  normalsConstants<>+512(SB), Y3, Y7
-	VFMADD213PS  normalsConstants<>+544(SB), Y3, Y7
 	VMULPS       Y3, Y7, Y7
 	VMULPS       Y6, Y7, Y7
-	VFMADD231PS  normalsConstants<>+576(SB), Y4, Y7
-	VFNMADD231PS normalsConstants<>+608(SB), Y6, Y7
+	VFMADD231PS  normalsConstants<>+512(SB), Y4, Y7
+	VFNMADD231PS normalsConstants<>+544(SB), Y6, Y7
 	VADDPS       Y3, Y7, Y3
-	VFMADD231PS  normalsConstants<>+640(SB), Y4, Y3
-	VMULPS       normalsConstants<>+672(SB), Y3, Y3
+	VFMADD231PS  normalsConstants<>+576(SB), Y4, Y3
+	VMULPS       normalsConstants<>+608(SB), Y3, Y3
 	VSQRTPS      Y3, Y3
-	VPADDD       normalsConstants<>+704(SB), Y1, Y4
+	VPADDD       normalsConstants<>+640(SB), Y1, Y4
 	VPSRLD       $0x1e, Y4, Y4
 	VPSLLD       $0x1e, Y4, Y6
 	VPSUBD       Y6, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       normalsConstants<>+736(SB), Y1, Y1
+	VMULPS       normalsConstants<>+672(SB), Y1, Y1
 	VMULPS       Y1, Y1, Y6
-	VBROADCASTSS normalsConstants<>+768(SB), Y7
-	VFMADD213PS  normalsConstants<>+800(SB), Y6, Y7
-	VFMADD213PS  normalsConstants<>+832(SB), Y6, Y7
+	VBROADCASTSS normalsConstants<>+704(SB), Y7
+	VFMADD213PS  normalsConstants<>+736(SB), Y6, Y7
+	VFMADD213PS  normalsConstants<>+768(SB), Y6, Y7
 	VMULPS       Y6, Y7, Y7
 	VFMADD213PS  Y1, Y1, Y7
-	VBROADCASTSS normalsConstants<>+864(SB), Y1
+	VBROADCASTSS normalsConstants<>+800(SB), Y1
+	VFMADD213PS  normalsConstants<>+832(SB), Y6, Y1
+	VFMADD213PS  normalsConstants<>+864(SB), Y6, Y1
 	VFMADD213PS  normalsConstants<>+896(SB), Y6, Y1
-	VFMADD213PS  normalsConstants<>+928(SB), Y6, Y1
-	VFMADD213PS  normalsConstants<>+960(SB), Y6, Y1
-	VFMADD213PS  normalsConstants<>+256(SB), Y6, Y1
+	VFMADD213PS  normalsConstants<>+192(SB), Y6, Y1
 	VPSLLD       $0x1f, Y4, Y6
 	VPSLLD       $0x1e, Y4, Y4
-	VPAND        normalsConstants<>+992(SB), Y4, Y4
+	VPAND        normalsConstants<>+928(SB), Y4, Y4
 	VBLENDVPS    Y6, Y1, Y7, Y8
 	VPXOR        Y4, Y8, Y8
 	VBLENDVPS    Y6, Y7, Y1, Y1
@@ -1347,173 +907,10 @@ loop:
 	VMOVUPS      Y2, 96(AX)
 	VMOVUPS      Y4, 160(AX)
 	VMOVUPS      Y1, 224(AX)
-	VPADDD       normalsConstants<>+96(SB), Y0, Y0
+	VPADDD       normalsConstants<>+960(SB), Y0, Y0
 	ADDQ         $0x00000100, AX
 	DECQ         CX
 	JNZ          loop
-	VZEROUPPER
-	RET
-
-// func wordsAVX512(dst []uint32, keys *[20]uint32, ctr *[4]uint32)
-// Requires: AVX, AVX512F
-TEXT ·wordsAVX512(SB), NOSPLIT, $0-40
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         dst_len+8(FP), CX
-	MOVQ         keys+24(FP), DX
-	MOVQ         ctr+32(FP), BX
-	SHRQ         $0x06, CX
-	VBROADCASTSS (BX), Z0
-	VPADDD       normalsConstants<>+1024(SB), Z0, Z0
-	MOVL         $0x0000aaaa, SI
-	KMOVW        SI, K1
-
-loop:
-	VBROADCASTSS    4(BX), Z1
-	VBROADCASTSS    8(BX), Z2
-	VBROADCASTSS    12(BX), Z3
-	VBROADCASTSS    normalsConstants<>+32(SB), Z4
-	VBROADCASTSS    normalsConstants<>+64(SB), Z5
-	VPSRLQ          $0x20, Z0, Z6
-	VPMULUDQ        Z4, Z0, Z7
-	VPMULUDQ        Z5, Z2, Z8
-	VPSRLQ          $0x20, Z7, Z9
-	VPSRLQ          $0x20, Z8, Z10
-	VPTERNLOGD.BCST $0x96, (DX), Z1, Z10
-	VPTERNLOGD.BCST $0x96, 4(DX), Z3, Z9
-	VPMULUDQ        Z4, Z6, Z6
-	VPMULUDQ        Z5, Z2, Z2
-	VPSRLQ          $0x20, Z6, Z11
-	VPSRLQ          $0x20, Z2, Z12
-	VPTERNLOGD.BCST $0x96, (DX), Z1, Z12
-	VPTERNLOGD.BCST $0x96, 4(DX), Z3, Z11
-	VPMULUDQ        Z4, Z10, Z1
-	VPMULUDQ        Z5, Z9, Z3
-	VPSRLQ          $0x20, Z1, Z9
-	VPSRLQ          $0x20, Z3, Z10
-	VPTERNLOGD.BCST $0x96, 8(DX), Z8, Z10
-	VPTERNLOGD.BCST $0x96, 12(DX), Z7, Z9
-	VPMULUDQ        Z4, Z12, Z7
-	VPMULUDQ        Z5, Z11, Z8
-	VPSRLQ          $0x20, Z7, Z11
-	VPSRLQ          $0x20, Z8, Z12
-	VPTERNLOGD.BCST $0x96, 8(DX), Z2, Z12
-	VPTERNLOGD.BCST $0x96, 12(DX), Z6, Z11
-	VPMULUDQ        Z4, Z10, Z2
-	VPMULUDQ        Z5, Z9, Z6
-	VPSRLQ          $0x20, Z2, Z9
-	VPSRLQ          $0x20, Z6, Z10
-	VPTERNLOGD.BCST $0x96, 16(DX), Z3, Z10
-	VPTERNLOGD.BCST $0x96, 20(DX), Z1, Z9
-	VPMULUDQ        Z4, Z12, Z1
-	VPMULUDQ        Z5, Z11, Z3
-	VPSRLQ          $0x20, Z1, Z11
-	VPSRLQ          $0x20, Z3, Z12
-	VPTERNLOGD.BCST $0x96, 16(DX), Z8, Z12
-	VPTERNLOGD.BCST $0x96, 20(DX), Z7, Z11
-	VPMULUDQ        Z4, Z10, Z7
-	VPMULUDQ        Z5, Z9, Z8
-	VPSRLQ          $0x20, Z7, Z9
-	VPSRLQ          $0x20, Z8, Z10
-	VPTERNLOGD.BCST $0x96, 24(DX), Z6, Z10
-	VPTERNLOGD.BCST $0x96, 28(DX), Z2, Z9
-	VPMULUDQ        Z4, Z12, Z2
-	VPMULUDQ        Z5, Z11, Z6
-	VPSRLQ          $0x20, Z2, Z11
-	VPSRLQ          $0x20, Z6, Z12
-	VPTERNLOGD.BCST $0x96, 24(DX), Z3, Z12
-	VPTERNLOGD.BCST $0x96, 28(DX), Z1, Z11
-	VPMULUDQ        Z4, Z10, Z1
-	VPMULUDQ        Z5, Z9, Z3
-	VPSRLQ          $0x20, Z1, Z9
-	VPSRLQ          $0x20, Z3, Z10
-	VPTERNLOGD.BCST $0x96, 32(DX), Z8, Z10
-	VPTERNLOGD.BCST $0x96, 36(DX), Z7, Z9
-	VPMULUDQ        Z4, Z12, Z7
-	VPMULUDQ        Z5, Z11, Z8
-	VPSRLQ          $0x20, Z7, Z11
-	VPSRLQ          $0x20, Z8, Z12
-	VPTERNLOGD.BCST $0x96, 32(DX), Z6, Z12
-	VPTERNLOGD.BCST $0x96, 36(DX), Z2, Z11
-	VPMULUDQ        Z4, Z10, Z2
-	VPMULUDQ        Z5, Z9, Z6
-	VPSRLQ          $0x20, Z2, Z9
-	VPSRLQ          $0x20, Z6, Z10
-	VPTERNLOGD.BCST $0x96, 40(DX), Z3, Z10
-	VPTERNLOGD.BCST $0x96, 44(DX), Z1, Z9
-	VPMULUDQ        Z4, Z12, Z1
-	VPMULUDQ        Z5, Z11, Z3
-	VPSRLQ          $0x20, Z1, Z11
-	VPSRLQ          $0x20, Z3, Z12
-	VPTERNLOGD.BCST $0x96, 40(DX), Z8, Z12
-	VPTERNLOGD.BCST $0x96, 44(DX), Z7, Z11
-	VPMULUDQ        Z4, Z10, Z7
-	VPMULUDQ        Z5, Z9, Z8
-	VPSRLQ          $0x20, Z7, Z9
-	VPSRLQ          $0x20, Z8, Z10
-	VPTERNLOGD.BCST $0x96, 48(DX), Z6, Z10
-	VPTERNLOGD.BCST $0x96, 52(DX), Z2, Z9
-	VPMULUDQ        Z4, Z12, Z2
-	VPMULUDQ        Z5, Z11, Z6
-	VPSRLQ          $0x20, Z2, Z11
-	VPSRLQ          $0x20, Z6, Z12
-	VPTERNLOGD.BCST $0x96, 48(DX), Z3, Z12
-	VPTERNLOGD.BCST $0x96, 52(DX), Z1, Z11
-	VPMULUDQ        Z4, Z10, Z1
-	VPMULUDQ        Z5, Z9, Z3
-	VPSRLQ          $0x20, Z1, Z9
-	VPSRLQ          $0x20, Z3, Z10
-	VPTERNLOGD.BCST $0x96, 56(DX), Z8, Z10
-	VPTERNLOGD.BCST $0x96, 60(DX), Z7, Z9
-	VPMULUDQ        Z4, Z12, Z7
-	VPMULUDQ        Z5, Z11, Z8
-	VPSRLQ          $0x20, Z7, Z11
-	VPSRLQ          $0x20, Z8, Z12
-	VPTERNLOGD.BCST $0x96, 56(DX), Z6, Z12
-	VPTERNLOGD.BCST $0x96, 60(DX), Z2, Z11
-	VPMULUDQ        Z4, Z10, Z2
-	VPMULUDQ        Z5, Z9, Z6
-	VPSRLQ          $0x20, Z2, Z9
-	VPSRLQ          $0x20, Z6, Z10
-	VPTERNLOGD.BCST $0x96, 64(DX), Z3, Z10
-	VPTERNLOGD.BCST $0x96, 68(DX), Z1, Z9
-	VPMULUDQ        Z4, Z12, Z1
-	VPMULUDQ        Z5, Z11, Z3
-	VPSRLQ          $0x20, Z1, Z11
-	VPSRLQ          $0x20, Z3, Z12
-	VPTERNLOGD.BCST $0x96, 64(DX), Z8, Z12
-	VPTERNLOGD.BCST $0x96, 68(DX), Z7, Z11
-	VPMULUDQ        Z4, Z10, Z7
-	VPMULUDQ        Z5, Z9, Z8
-	VPSRLQ          $0x20, Z7, Z9
-	VPSRLQ          $0x20, Z8, Z10
-	VPTERNLOGD.BCST $0x96, 72(DX), Z6, Z10
-	VPTERNLOGD.BCST $0x96, 76(DX), Z2, Z9
-	VPMULUDQ        Z4, Z12, Z2
-	VPMULUDQ        Z5, Z11, Z4
-	VPSRLQ          $0x20, Z2, Z5
-	VPSRLQ          $0x20, Z4, Z6
-	VPTERNLOGD.BCST $0x96, 72(DX), Z3, Z6
-	VPTERNLOGD.BCST $0x96, 76(DX), Z1, Z5
-	VPSLLQ          $0x20, Z6, Z1
-	VMOVAPS         Z10, Z3
-	VMOVDQA32       Z1, K1, Z3
-	VPSLLQ          $0x20, Z4, Z1
-	VMOVAPS         Z8, Z4
-	VMOVDQA32       Z1, K1, Z4
-	VPSLLQ          $0x20, Z5, Z1
-	VMOVAPS         Z9, Z5
-	VMOVDQA32       Z1, K1, Z5
-	VPSLLQ          $0x20, Z2, Z1
-	VMOVAPS         Z7, Z2
-	VMOVDQA32       Z1, K1, Z2
-	VMOVUPS         Z3, (AX)
-	VMOVUPS         Z4, 64(AX)
-	VMOVUPS         Z5, 128(AX)
-	VMOVUPS         Z2, 192(AX)
-	VPADDD.BCST     normalsConstants<>+1088(SB), Z0, Z0
-	ADDQ            $0x00000100, AX
-	DECQ            CX
-	JNZ             loop
 	VZEROUPPER
 	RET
 
@@ -1526,7 +923,7 @@ TEXT ·normalsAVX512(SB), NOSPLIT, $0-40
 	MOVQ         ctr+32(FP), BX
 	SHRQ         $0x06, CX
 	VBROADCASTSS (BX), Z0
-	VPADDD       normalsConstants<>+1120(SB), Z0, Z0
+	VPADDD       normalsConstants<>+992(SB), Z0, Z0
 	MOVL         $0x0000aaaa, SI
 	KMOVW        SI, K1
 
@@ -1671,52 +1068,52 @@ loop:
 	VMOVDQA32         Z1, K1, Z2
 	VPSRLD            $0x01, Z3, Z1
 	VCVTDQ2PS         Z1, Z1
-	VBROADCASTSS      normalsConstants<>+160(SB), Z3
-	VFMADD213PS.BCST  normalsConstants<>+192(SB), Z3, Z1
-	VPSUBD.BCST       normalsConstants<>+224(SB), Z1, Z3
+	VBROADCASTSS      normalsConstants<>+96(SB), Z3
+	VFMADD213PS.BCST  normalsConstants<>+128(SB), Z3, Z1
+	VPSUBD.BCST       normalsConstants<>+160(SB), Z1, Z3
 	VPSRAD            $0x17, Z3, Z3
 	VPSLLD            $0x17, Z3, Z6
 	VPSUBD            Z6, Z1, Z1
-	VSUBPS.BCST       normalsConstants<>+256(SB), Z1, Z1
+	VSUBPS.BCST       normalsConstants<>+192(SB), Z1, Z1
 	VCVTDQ2PS         Z3, Z3
 	VMULPS            Z1, Z1, Z6
-	VBROADCASTSS      normalsConstants<>+288(SB), Z7
+	VBROADCASTSS      normalsConstants<>+224(SB), Z7
+	VFMADD213PS.BCST  normalsConstants<>+256(SB), Z1, Z7
+	VFMADD213PS.BCST  normalsConstants<>+288(SB), Z1, Z7
 	VFMADD213PS.BCST  normalsConstants<>+320(SB), Z1, Z7
 	VFMADD213PS.BCST  normalsConstants<>+352(SB), Z1, Z7
 	VFMADD213PS.BCST  normalsConstants<>+384(SB), Z1, Z7
 	VFMADD213PS.BCST  normalsConstants<>+416(SB), Z1, Z7
 	VFMADD213PS.BCST  normalsConstants<>+448(SB), Z1, Z7
 	VFMADD213PS.BCST  normalsConstants<>+480(SB), Z1, Z7
-	VFMADD213PS.BCST  normalsConstants<>+512(SB), Z1, Z7
-	VFMADD213PS.BCST  normalsConstants<>+544(SB), Z1, Z7
 	VMULPS            Z1, Z7, Z7
 	VMULPS            Z6, Z7, Z7
-	VFMADD231PS.BCST  normalsConstants<>+576(SB), Z3, Z7
-	VFNMADD231PS.BCST normalsConstants<>+608(SB), Z6, Z7
+	VFMADD231PS.BCST  normalsConstants<>+512(SB), Z3, Z7
+	VFNMADD231PS.BCST normalsConstants<>+544(SB), Z6, Z7
 	VADDPS            Z1, Z7, Z1
-	VFMADD231PS.BCST  normalsConstants<>+640(SB), Z3, Z1
-	VMULPS.BCST       normalsConstants<>+672(SB), Z1, Z1
+	VFMADD231PS.BCST  normalsConstants<>+576(SB), Z3, Z1
+	VMULPS.BCST       normalsConstants<>+608(SB), Z1, Z1
 	VSQRTPS           Z1, Z1
-	VPADDD.BCST       normalsConstants<>+704(SB), Z4, Z3
+	VPADDD.BCST       normalsConstants<>+640(SB), Z4, Z3
 	VPSRLD            $0x1e, Z3, Z3
 	VPSLLD            $0x1e, Z3, Z6
 	VPSUBD            Z6, Z4, Z4
 	VCVTDQ2PS         Z4, Z4
-	VMULPS.BCST       normalsConstants<>+736(SB), Z4, Z4
+	VMULPS.BCST       normalsConstants<>+672(SB), Z4, Z4
 	VMULPS            Z4, Z4, Z6
-	VBROADCASTSS      normalsConstants<>+768(SB), Z7
-	VFMADD213PS.BCST  normalsConstants<>+800(SB), Z6, Z7
-	VFMADD213PS.BCST  normalsConstants<>+832(SB), Z6, Z7
+	VBROADCASTSS      normalsConstants<>+704(SB), Z7
+	VFMADD213PS.BCST  normalsConstants<>+736(SB), Z6, Z7
+	VFMADD213PS.BCST  normalsConstants<>+768(SB), Z6, Z7
 	VMULPS            Z6, Z7, Z7
 	VFMADD213PS       Z4, Z4, Z7
-	VBROADCASTSS      normalsConstants<>+864(SB), Z4
+	VBROADCASTSS      normalsConstants<>+800(SB), Z4
+	VFMADD213PS.BCST  normalsConstants<>+832(SB), Z6, Z4
+	VFMADD213PS.BCST  normalsConstants<>+864(SB), Z6, Z4
 	VFMADD213PS.BCST  normalsConstants<>+896(SB), Z6, Z4
-	VFMADD213PS.BCST  normalsConstants<>+928(SB), Z6, Z4
-	VFMADD213PS.BCST  normalsConstants<>+960(SB), Z6, Z4
-	VFMADD213PS.BCST  normalsConstants<>+256(SB), Z6, Z4
+	VFMADD213PS.BCST  normalsConstants<>+192(SB), Z6, Z4
 	VPSLLD            $0x1f, Z3, Z6
 	VPSLLD            $0x1e, Z3, Z3
-	VPANDD.BCST       normalsConstants<>+992(SB), Z3, Z3
+	VPANDD.BCST       normalsConstants<>+928(SB), Z3, Z3
 	VPXORD            Z11, Z11, Z11
 	VPCMPD            $0x01, Z11, Z6, K2
 	VBLENDMPS         Z4, Z7, K2, Z12
@@ -1730,52 +1127,52 @@ loop:
 	VMULPS            Z1, Z3, Z1
 	VPSRLD            $0x01, Z5, Z3
 	VCVTDQ2PS         Z3, Z3
-	VBROADCASTSS      normalsConstants<>+160(SB), Z5
-	VFMADD213PS.BCST  normalsConstants<>+192(SB), Z5, Z3
-	VPSUBD.BCST       normalsConstants<>+224(SB), Z3, Z5
+	VBROADCASTSS      normalsConstants<>+96(SB), Z5
+	VFMADD213PS.BCST  normalsConstants<>+128(SB), Z5, Z3
+	VPSUBD.BCST       normalsConstants<>+160(SB), Z3, Z5
 	VPSRAD            $0x17, Z5, Z5
 	VPSLLD            $0x17, Z5, Z6
 	VPSUBD            Z6, Z3, Z3
-	VSUBPS.BCST       normalsConstants<>+256(SB), Z3, Z3
+	VSUBPS.BCST       normalsConstants<>+192(SB), Z3, Z3
 	VCVTDQ2PS         Z5, Z5
 	VMULPS            Z3, Z3, Z6
-	VBROADCASTSS      normalsConstants<>+288(SB), Z7
+	VBROADCASTSS      normalsConstants<>+224(SB), Z7
+	VFMADD213PS.BCST  normalsConstants<>+256(SB), Z3, Z7
+	VFMADD213PS.BCST  normalsConstants<>+288(SB), Z3, Z7
 	VFMADD213PS.BCST  normalsConstants<>+320(SB), Z3, Z7
 	VFMADD213PS.BCST  normalsConstants<>+352(SB), Z3, Z7
 	VFMADD213PS.BCST  normalsConstants<>+384(SB), Z3, Z7
 	VFMADD213PS.BCST  normalsConstants<>+416(SB), Z3, Z7
 	VFMADD213PS.BCST  normalsConstants<>+448(SB), Z3, Z7
 	VFMADD213PS.BCST  normalsConstants<>+480(SB), Z3, Z7
-	VFMADD213PS.BCST  normalsConstants<>+512(SB), Z3, Z7
-	VFMADD213PS.BCST  normalsConstants<>+544(SB), Z3, Z7
 	VMULPS            Z3, Z7, Z7
 	VMULPS            Z6, Z7, Z7
-	VFMADD231PS.BCST  normalsConstants<>+576(SB), Z5, Z7
-	VFNMADD231PS.BCST normalsConstants<>+608(SB), Z6, Z7
+	VFMADD231PS.BCST  normalsConstants<>+512(SB), Z5, Z7
+	VFNMADD231PS.BCST normalsConstants<>+544(SB), Z6, Z7
 	VADDPS            Z3, Z7, Z3
-	VFMADD231PS.BCST  normalsConstants<>+640(SB), Z5, Z3
-	VMULPS.BCST       normalsConstants<>+672(SB), Z3, Z3
+	VFMADD231PS.BCST  normalsConstants<>+576(SB), Z5, Z3
+	VMULPS.BCST       normalsConstants<>+608(SB), Z3, Z3
 	VSQRTPS           Z3, Z3
-	VPADDD.BCST       normalsConstants<>+704(SB), Z2, Z5
+	VPADDD.BCST       normalsConstants<>+640(SB), Z2, Z5
 	VPSRLD            $0x1e, Z5, Z5
 	VPSLLD            $0x1e, Z5, Z6
 	VPSUBD            Z6, Z2, Z2
 	VCVTDQ2PS         Z2, Z2
-	VMULPS.BCST       normalsConstants<>+736(SB), Z2, Z2
+	VMULPS.BCST       normalsConstants<>+672(SB), Z2, Z2
 	VMULPS            Z2, Z2, Z6
-	VBROADCASTSS      normalsConstants<>+768(SB), Z7
-	VFMADD213PS.BCST  normalsConstants<>+800(SB), Z6, Z7
-	VFMADD213PS.BCST  normalsConstants<>+832(SB), Z6, Z7
+	VBROADCASTSS      normalsConstants<>+704(SB), Z7
+	VFMADD213PS.BCST  normalsConstants<>+736(SB), Z6, Z7
+	VFMADD213PS.BCST  normalsConstants<>+768(SB), Z6, Z7
 	VMULPS            Z6, Z7, Z7
 	VFMADD213PS       Z2, Z2, Z7
-	VBROADCASTSS      normalsConstants<>+864(SB), Z2
+	VBROADCASTSS      normalsConstants<>+800(SB), Z2
+	VFMADD213PS.BCST  normalsConstants<>+832(SB), Z6, Z2
+	VFMADD213PS.BCST  normalsConstants<>+864(SB), Z6, Z2
 	VFMADD213PS.BCST  normalsConstants<>+896(SB), Z6, Z2
-	VFMADD213PS.BCST  normalsConstants<>+928(SB), Z6, Z2
-	VFMADD213PS.BCST  normalsConstants<>+960(SB), Z6, Z2
-	VFMADD213PS.BCST  normalsConstants<>+256(SB), Z6, Z2
+	VFMADD213PS.BCST  normalsConstants<>+192(SB), Z6, Z2
 	VPSLLD            $0x1f, Z5, Z6
 	VPSLLD            $0x1e, Z5, Z5
-	VPANDD.BCST       normalsConstants<>+992(SB), Z5, Z5
+	VPANDD.BCST       normalsConstants<>+928(SB), Z5, Z5
 	VPXORD            Z15, Z15, Z15
 	VPCMPD            $0x01, Z15, Z6, K2
 	VBLENDMPS         Z2, Z7, K2, Z16
@@ -1791,7 +1188,7 @@ loop:
 	VMOVUPS           Z1, 64(AX)
 	VMOVUPS           Z5, 128(AX)
 	VMOVUPS           Z2, 192(AX)
-	VPADDD.BCST       normalsConstants<>+1088(SB), Z0, Z0
+	VPADDD.BCST       normalsConstants<>+1056(SB), Z0, Z0
 	ADDQ              $0x00000100, AX
 	DECQ              CX
 	JNZ               loop

@@ -2,19 +2,6 @@ package kernels
 
 import "math"
 
-func wordsGeneric(dst []uint32, keys *[20]uint32, ctr *[4]uint32) {
-	c, key := *ctr, [2]uint32{keys[0], keys[1]}
-	for ; len(dst) >= group; dst = dst[group:] {
-		for l := range lanes {
-			w := Philox(c, key)
-			c[0]++
-			for q, x := range w {
-				dst[q*lanes+l] = x
-			}
-		}
-	}
-}
-
 func normalsGeneric(dst []float32, keys *[20]uint32, ctr *[4]uint32) {
 	c, key := *ctr, [2]uint32{keys[0], keys[1]}
 	for ; len(dst) >= group; dst = dst[group:] {

@@ -17,9 +17,6 @@ func init() {
 			v.kernel("exp", "expGeneric", []string{"dst", "x"}, "", nil, func(at func(string) Mem) {
 				VMOVUPS(v.exp(v.load(at("x"))), at("dst"))
 			})
-			v.kernel("log", "logGeneric", []string{"dst", "x"}, "", nil, func(at func(string) Mem) {
-				VMOVUPS(v.log(v.load(at("x"))), at("dst"))
-			})
 			v.clampMin()
 			v.sumRows()
 		}
@@ -139,17 +136,6 @@ func (v vec) logOf(f, e reg.VecVirtual) reg.VecVirtual {
 	y = v.fmadd(y, e, num(ln2Lo))
 	y = v.fnmadd(y, z, num(0.5))
 	return v.fmadd(v.add(y, f), e, num(ln2Hi))
-}
-
-// log returns ln x for every x.
-func (v vec) log(x reg.VecVirtual) reg.VecVirtual {
-	zero := v.zero()
-	tiny := v.compare(less, x, num(0x1p-126))
-	f, e := v.logSplit(v.choose(tiny, v.mul(x, num(0x1p24)), x))
-	y := v.logOf(f, v.choose(tiny, v.sub(e, num(24)), e))
-	y = v.choose(v.compare(notLess, x, num(math.Inf(1))), x, y) // +Inf, NaN
-	y = v.choose(v.compare(equal, x, zero), v.load(num(math.Inf(-1))), y)
-	return v.choose(v.compare(less, x, zero), v.load(bits(0x7fc00000)), y)
 }
 
 // clampMin counts what it raises.

@@ -12,21 +12,14 @@ func init() {
 	generators["normals"] = func() {
 		startConstants("normalsConstants")
 		for _, v := range vecs {
-			v.random("words", "wordsGeneric", "func(dst []uint32, keys *[20]uint32, ctr *[4]uint32)",
-				func(w [4]reg.VecVirtual) [4]reg.VecVirtual { return w })
-			v.random("normals", "normalsGeneric", "func(dst []float32, keys *[20]uint32, ctr *[4]uint32)",
-				func(w [4]reg.VecVirtual) (z [4]reg.VecVirtual) {
-					z[0], z[1] = v.boxMuller(w[0], w[1])
-					z[2], z[3] = v.boxMuller(w[2], w[3])
-					return z
-				})
+			v.normals()
 		}
 	}
 }
 
-// random writes a kernel over groups of 64 values from 16 counters, word q of counter l of a group at 16q+l.
-func (v vec) random(name, reference, signature string, f func([4]reg.VecVirtual) [4]reg.VecVirtual) {
-	v.function(name, reference, signature)
+// normals writes the kernel over groups of 64 values from 16 counters, that of word q of counter l of a group at 16q+l.
+func (v vec) normals() {
+	v.function("normals", "normalsGeneric", "func(dst []float32, keys *[20]uint32, ctr *[4]uint32)")
 	dst, n, keys, ctr := GP64(), GP64(), GP64(), GP64()
 	Load(Param("dst").Base(), dst)
 	Load(Param("dst").Len(), n)
@@ -44,7 +37,10 @@ func (v vec) random(name, reference, signature string, f func([4]reg.VecVirtual)
 	Label("loop")
 	for lane := 0; lane < 16; lane += v.lanes {
 		w := v.philox([4]reg.VecVirtual{position, v.broadcast(Mem{Base: ctr, Disp: 4}), v.broadcast(Mem{Base: ctr, Disp: 8}), v.broadcast(Mem{Base: ctr, Disp: 12})}, keys)
-		for q, z := range f(w) {
+		var z [4]reg.VecVirtual
+		z[0], z[1] = v.boxMuller(w[0], w[1])
+		z[2], z[3] = v.boxMuller(w[2], w[3])
+		for q, z := range z {
 			VMOVUPS(z, Mem{Base: dst, Disp: 64*q + 4*lane})
 		}
 		v.op(VPADDD, VPADDD_BCST, bits(uint32(v.lanes)), position, position)

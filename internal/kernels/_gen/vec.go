@@ -199,13 +199,11 @@ func (v vec) sar(a Op, n uint64) reg.VecVirtual { r := v.reg(); VPSRAD(Imm(n), a
 // float converts signed integers.
 func (v vec) float(a Op) reg.VecVirtual { r := v.reg(); VCVTDQ2PS(a, r); return r }
 
-// Predicates of compare; all are false for NaN, but for isNaN and notLess.
+// Predicates of compare; all are false for NaN, but for isNaN.
 const (
 	equal    = 0
 	less     = 1
-	atMost   = 2
 	isNaN    = 3
-	notLess  = 21
 	moreThan = 30
 )
 
