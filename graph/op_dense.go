@@ -21,7 +21,7 @@ type dense struct {
 func (k dense) run(m *machine, out []float32, in [][]float32) {
 	x, w, b := in[0], in[1], in[2]
 	rows := min(m.rows, len(out)/k.out)
-	m.cpu.GemmNN(rows, k.out, k.in, x, k.in, w, k.out, out, k.out, false)
+	m.cpu.GemmNN(rows, k.out, k.in, x, k.in, w, k.out, out, k.out)
 	m.cpu.BiasReLU(out[:rows*k.out], b, rows, k.out, k.relu)
 }
 
@@ -63,7 +63,7 @@ type denseGradX struct {
 
 func (k denseGradX) run(m *machine, out []float32, in [][]float32) {
 	rows := min(m.rows, len(out)/k.in)
-	m.cpu.GemmNT(rows, k.in, k.out, in[0], k.out, in[1], k.out, out, k.in, false)
+	m.cpu.GemmNT(rows, k.in, k.out, in[0], k.out, in[1], k.out, out, k.in)
 }
 
 type denseGradW struct {
@@ -73,7 +73,7 @@ type denseGradW struct {
 
 func (k denseGradW) run(m *machine, out []float32, in [][]float32) {
 	rows := min(m.rows, len(in[0])/k.in)
-	m.cpu.GemmTN(k.in, k.out, rows, in[0], k.in, in[1], k.out, out, k.out, false)
+	m.cpu.GemmTN(k.in, k.out, rows, in[0], k.in, in[1], k.out, out, k.out)
 }
 
 type denseGradB struct {

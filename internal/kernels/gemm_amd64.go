@@ -16,11 +16,11 @@ const (
 	manyTiles = 8
 )
 
-func (c *CPU) gemmKernel(m, n, k int, a, b operand, dst []float32, ldd int, acc bool) {
+func (c *CPU) gemmKernel(m, n, k int, a, b operand, dst []float32, ldd int) {
 	rows, lanes := 6, 8
 	switch c.isa {
 	case Generic:
-		c.gemmGeneric(m, n, k, a, b, dst, ldd, acc)
+		c.gemmGeneric(m, n, k, a, b, dst, ldd)
 		return
 	case AVX512:
 		rows, lanes = 14, 16
@@ -35,7 +35,7 @@ func (c *CPU) gemmKernel(m, n, k int, a, b operand, dst []float32, ldd int, acc 
 				m: m, n: nb, k: kb,
 				a: a.from(0, p), b: b.from(p, j), bPanel: 2 * lanes,
 				dst: dst[j:], ldd: ldd,
-				acc: acc || p > 0,
+				acc: p > 0,
 			}
 			if b.col != 1 || b.row >= farRow*2*lanes && m >= manyTiles*rows {
 				t.bPanel = kb * 2 * lanes
@@ -63,7 +63,7 @@ type tiling struct {
 	bPanel      int // elements of b from one panel of two vectors to the next
 	dst         []float32
 	ldd         int
-	acc         bool
+	acc         bool // add to what earlier blocks of k have left in dst
 }
 
 // sum returns the one loop that the sums of t run over.

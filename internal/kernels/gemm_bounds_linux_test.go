@@ -39,7 +39,7 @@ func fence(t *testing.T, n int, atEnd bool) []float32 {
 func TestGemmBounds(t *testing.T) {
 	const most = 64
 	for _, atEnd := range []bool{false, true} {
-		a, b, dst := fence(t, most*most, atEnd), fence(t, most*most, atEnd), fence(t, most*most, atEnd)
+		a, b, dst := fence(t, most*(deep+most), atEnd), fence(t, (deep+most)*most, atEnd), fence(t, most*most, atEnd)
 		// part keeps the side that lies at the fence.
 		part := func(x []float32, n int) []float32 {
 			if atEnd {
@@ -51,7 +51,10 @@ func TestGemmBounds(t *testing.T) {
 			r := rand.New(rand.NewPCG(15, 16))
 			for _, op := range []string{"NN", "TN", "NT"} {
 				for range 300 {
-					g := gemmCase{op, 1 + r.IntN(most), 1 + r.IntN(most), 1 + r.IntN(most), 0, r.IntN(2) == 0}
+					g := gemmCase{op, 1 + r.IntN(most), 1 + r.IntN(most), 1 + r.IntN(most), 0}
+					if r.IntN(3) == 0 {
+						g.k += deep
+					}
 					x := gemmArgs{a: part(a, g.m*g.k), b: part(b, g.k*g.n), dst: part(dst, g.m*g.n), lda: g.k, ldb: g.n, ldd: g.n}
 					if op == "TN" {
 						x.lda = g.m

@@ -4,11 +4,9 @@ package kernels
 const genericBlock = 64
 
 // gemmGeneric is GEMM in plain Go, by updates of a row of dst with four rows of b. It wants m, n, k > 0.
-func (c *CPU) gemmGeneric(m, n, k int, a, b operand, dst []float32, ldd int, acc bool) {
-	if !acc {
-		for i := range m {
-			clear(dst[i*ldd:][:n])
-		}
+func (c *CPU) gemmGeneric(m, n, k int, a, b operand, dst []float32, ldd int) {
+	for i := range m {
+		clear(dst[i*ldd:][:n])
 	}
 	for p0 := 0; p0 < k; p0 += genericBlock {
 		kb := min(genericBlock, k-p0)

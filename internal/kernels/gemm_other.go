@@ -2,6 +2,6 @@
 
 package kernels
 
-func (c *CPU) gemmKernel(m, n, k int, a, b operand, dst []float32, ldd int, acc bool) {
-	c.gemmGeneric(m, n, k, a, b, dst, ldd, acc)
+func (c *CPU) gemmKernel(m, n, k int, a, b operand, dst []float32, ldd int) {
+	c.gemmGeneric(m, n, k, a, b, dst, ldd)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func (g gemmCase) runOpenBLAS(reps int, x gemmArgs) {
-	openblas.Gemm(reps, g.op[0] == 'T', g.op[1] == 'T', g.m, g.n, g.k, x.a, x.lda, x.b, x.ldb, x.dst, x.ldd, g.acc)
+	openblas.Gemm(reps, g.op[0] == 'T', g.op[1] == 'T', g.m, g.n, g.k, x.a, x.lda, x.b, x.ldb, x.dst, x.ldd)
 }
 
 func TestGemmOpenBLAS(t *testing.T) {

@@ -38,16 +38,12 @@ import "C"
 // when the program starts, chooses the kernel; without it the library takes what it holds for the machine's best.
 func Config() string { return C.GoString(C.openblas_get_config()) }
 
-// Gemm computes dst = op(a)·op(b), or adds it to dst if acc, reps times over on one thread. Arguments are as in
-// package kernels; it does not check them, and none may be empty.
-func Gemm(reps int, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, dst []float32, ldd int, acc bool) {
+// Gemm computes dst = op(a)·op(b), reps times over on one thread. Arguments are as in package kernels; it does
+// not check them, and none may be empty.
+func Gemm(reps int, transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, dst []float32, ldd int) {
 	C.openblas_set_num_threads(1)
-	var beta C.float
-	if acc {
-		beta = 1
-	}
 	C.sgemm(C.int(reps), flag(transA), flag(transB), C.int(m), C.int(n), C.int(k), (*C.float)(&a[0]), C.int(lda),
-		(*C.float)(&b[0]), C.int(ldb), beta, (*C.float)(&dst[0]), C.int(ldd))
+		(*C.float)(&b[0]), C.int(ldb), 0, (*C.float)(&dst[0]), C.int(ldd))
 }
 
 func flag(b bool) C.int {
