@@ -5,22 +5,24 @@
 package kernels
 
 // gemmTileAVX512 computes a tile of rows × vectors of dst = a·b + add, without add if it is nil, and raises it
-// to 0 if relu is 1. add may be dst. Strides are in bytes. Its reference implementations are gemmGeneric and nestedGeneric.
+// to 0 if relu is 1. add may be dst. Strides are in bytes. Its reference implementations are gemmGeneric and product.generic.
 //
 //go:noescape
 func gemmTileAVX512(rows int, vectors int, a *float32, aRow int, b *float32, sum *[9]int, dst *float32, dstRow int, mask uint64, add *float32, addRow int, relu uint64)
 
 // gemmTileAVX2 computes a tile of rows × vectors of dst = a·b + add, without add if it is nil, and raises it
-// to 0 if relu is 1. add may be dst. Strides are in bytes. Its reference implementations are gemmGeneric and nestedGeneric.
+// to 0 if relu is 1. add may be dst. Strides are in bytes. Its reference implementations are gemmGeneric and product.generic.
 //
 //go:noescape
 func gemmTileAVX2(rows int, vectors int, a *float32, aRow int, b *float32, sum *[9]int, dst *float32, dstRow int, mask *int32, add *float32, addRow int, relu uint64)
 
+// gemmNarrowRows computes 4 to 28 rows of up to four columns of dst = a·b with a row-major, or adds to it if acc is 1.
 // A bit of mask is set for each column. Strides are in bytes. Its reference implementation is gemmGeneric.
 //
 //go:noescape
 func gemmNarrowRows(rows int, k int, a *float32, aRow int, b *float32, bRow int, dst *float32, dstRow int, mask uint64, acc uint64)
 
+// gemmNarrowColumns is gemmNarrowRows for a column-major a.
 // A bit of mask is set for each column. Strides are in bytes. Its reference implementation is gemmGeneric.
 //
 //go:noescape

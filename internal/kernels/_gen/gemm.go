@@ -48,7 +48,7 @@ func tiles(t target) {
 		"dst *float32, dstRow int, "+mask+", add *float32, addRow int, relu uint64)")
 	Pragma("noescape")
 	Doc("gemmTile"+t.name+" computes a tile of rows × vectors of dst = a·b + add, without add if it is nil, and raises it",
-		"to 0 if relu is 1. add may be dst. Strides are in bytes. Its reference implementations are gemmGeneric and nestedGeneric.")
+		"to 0 if relu is 1. add may be dst. Strides are in bytes. Its reference implementations are gemmGeneric and product.generic.")
 	// A tree of comparisons finds the loop of the wanted shape.
 	shape, width := GP64(), GP64()
 	Load(Param("rows"), shape)

@@ -25,12 +25,11 @@ func narrow() {
 		TEXT("gemmNarrow"+layout, NOSPLIT, "func(rows int, k int, a *float32, "+stride+" int, "+
 			"b *float32, bRow int, dst *float32, dstRow int, mask uint64, acc uint64)")
 		Pragma("noescape")
-		if byRow {
-			Doc("gemmNarrowRows computes 4 to 28 rows of up to four columns of dst = a·b with a row-major, or adds to it if acc is 1.")
-		} else {
-			Doc("gemmNarrowColumns is gemmNarrowRows for a column-major a.")
+		subject := "gemmNarrowRows computes 4 to 28 rows of up to four columns of dst = a·b with a row-major, or adds to it if acc is 1."
+		if !byRow {
+			subject = "gemmNarrowColumns is gemmNarrowRows for a column-major a."
 		}
-		Doc("A bit of mask is set for each column. Strides are in bytes. Its reference implementation is gemmGeneric.")
+		Doc(subject, "A bit of mask is set for each column. Strides are in bytes. Its reference implementation is gemmGeneric.")
 		groups := GP64()
 		Load(Param("rows"), groups)
 		ADDQ(Imm(3), groups)
