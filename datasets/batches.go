@@ -1,10 +1,6 @@
 package datasets
 
-import (
-	"fmt"
-
-	"fedbayes/internal/rng"
-)
+import "fedbayes/internal/rng"
 
 // Batches deals mini-batches without end. Each epoch visits every example once, in an order of its own, which depends
 // on the stream's seed and client and on the epoch alone; the last batch of an epoch is as small as it comes out.
@@ -31,16 +27,6 @@ type shuffled struct {
 
 // PerEpoch returns the number of batches in an epoch.
 func (b *Batches) PerEpoch() int { return (b.Of.Len() + b.Size - 1) / b.Size }
-
-// Seek continues at a saved place. It returns an error if the examples have no such place.
-func (b *Batches) Seek(epoch, pos int) error {
-	if epoch < 0 || pos < 0 || pos >= b.Of.Len() {
-		return fmt.Errorf("datasets: batches: no place %d of epoch %d among %d examples (saved with other data?)",
-			pos, epoch, b.Of.Len())
-	}
-	b.Epoch, b.Pos = epoch, pos
-	return nil
-}
 
 // Next copies the next batch to the front of x and y and returns its number of rows, 1 to Size.
 //

@@ -73,10 +73,7 @@ func TestBatchesResume(t *testing.T) {
 	for stop := range total {
 		first := Batches{Of: e, Size: 4, Stream: stream}
 		got := run(t, &first, stop)
-		second := Batches{Of: e, Size: 4, Stream: stream}
-		if err := second.Seek(first.Epoch, first.Pos); err != nil {
-			t.Fatal(err)
-		}
+		second := Batches{Of: e, Size: 4, Stream: stream, Epoch: first.Epoch, Pos: first.Pos}
 		got = append(got, run(t, &second, total-stop)...)
 		if !slices.Equal(got, unbroken) {
 			t.Errorf("stopped after %d batches: got %v, want %v", stop, got, unbroken)
@@ -122,21 +119,6 @@ func TestBatchesOrderDependsOn(t *testing.T) {
 		if !slices.Equal(base, same) {
 			t.Errorf("another %s gives another order", name)
 		}
-	}
-}
-
-func TestBatchesSeekErrors(t *testing.T) {
-	b := Batches{Of: numbered(5), Size: 2}
-	for _, place := range [][2]int{{-1, 0}, {0, -1}, {0, 5}, {3, 99}} {
-		if err := b.Seek(place[0], place[1]); err == nil {
-			t.Errorf("%v: no error", place)
-		}
-	}
-	if b.Epoch != 0 || b.Pos != 0 {
-		t.Errorf("a refused place moved it to %d, %d", b.Epoch, b.Pos)
-	}
-	if err := b.Seek(3, 4); err != nil || b.Epoch != 3 || b.Pos != 4 {
-		t.Errorf("got %d, %d, %v", b.Epoch, b.Pos, err)
 	}
 }
 

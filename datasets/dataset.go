@@ -12,8 +12,7 @@ type Dataset struct {
 	Pixels  []uint8   // [N, Dim], row-major
 	Labels  []uint8   // [N]
 	Source  string    // where it was read from: "embedded", a folder, or an archive
-	License string
-	Notes   []string // what a user should know of this copy, one line each; usually none
+	Notes   []string  // what a user should know of this copy, one line each; usually none
 }
 
 // Len returns the number of images.

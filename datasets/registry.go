@@ -51,7 +51,7 @@ func (e Entry) Embedded() bool { return e.Files == nil }
 // dataset returns the data set with these images and labels.
 func (e Entry) dataset(pixels, labels []uint8) *Dataset {
 	return &Dataset{
-		Name: e.Name, Shape: e.Shape, Classes: e.Classes, Mean: e.Mean, Std: e.Std, License: e.License,
+		Name: e.Name, Shape: e.Shape, Classes: e.Classes, Mean: e.Mean, Std: e.Std,
 		Pixels: pixels, Labels: labels,
 	}
 }

@@ -51,7 +51,8 @@ func (e Entry) read(where string, packed bool) (*Dataset, error) {
 	return e.loadTar(f, e)
 }
 
-// Find returns where Load would read the data set from: "embedded", a folder, or an archive. Of the files only the beginnings are read, to tell data sets apart that use the same names.
+// Find returns where Load would read the data set from: "embedded", a folder, or an archive. Of the files only the
+// beginnings are read, to tell data sets apart that use the same names.
 func Find(name, dataDir string) (string, error) {
 	e, err := Lookup(name)
 	if err != nil {
