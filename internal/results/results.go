@@ -224,9 +224,6 @@ func (r *Run) lost() error {
 	return fmt.Errorf("%s: %w", r.dir, ErrLost)
 }
 
-// Dir returns the run's folder.
-func (r *Run) Dir() string { return r.dir }
-
 // Rounds returns the number of rounds that were completed.
 func (r *Run) Rounds() int { return r.sum.Rounds }
 
