@@ -1,5 +1,5 @@
 #!/bin/sh
-# Trains pFedBayes once for each value of one flag and each seed, and joins the runs' rounds.csv into one file.
+# Trains once for each value of one flag, which may be --algo, and each seed, and joins the runs' rounds.csv into one file.
 #
 #   sweep.sh FLAG "VALUE..." [SEED...] [-- FLAGS OF TRAIN... [-- DEFAULTS...]]
 #

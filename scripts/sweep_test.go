@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fedbayes/datasets"
 )
 
 // sweep runs a sweep of tiny runs from another working folder, with its results in dir.
@@ -48,6 +50,31 @@ func TestSweepRefuses(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v, output %s, want status 2 and %s", line, err, out, want)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s: left %v (%v)", line, left, err)
+		}
+	}
+}
+
+// TestPaperWantsData: the runs of the paper look where the user says, and do not put up with the sample.
+func TestPaperWantsData(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
+		t.Skip("needs a shell, and time to build the program")
+	}
+	t.Setenv(datasets.EnvDir, "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	tests := map[string]string{"paper_fmnist.sh 1 -- --data-dir nowhere": "fashion-mnist: not found in nowhere/fashion-mnist "}
+	if _, err := datasets.Find("fashion-mnist", ""); err != nil {
+		tests["paper_fmnist.sh 1 -- --rounds 1 --local-steps 1 --model mlp:4"] = "fashion-mnist-sample, which is part of the program, stands in"
+	}
+	dir := t.TempDir()
+	for line, want := range tests {
+		cmd := exec.Command("sh", strings.Fields(line)...)
+		cmd.Env = append(os.Environ(), "SWEEP_DIR="+dir)
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v, output %s, want status 3 and %s", line, err, out, want)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("%s: left %v (%v)", line, left, err)

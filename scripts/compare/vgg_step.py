@@ -1,9 +1,9 @@
 """Times a pFedBayes client step of a Gaussian VGG here and in PyTorch, one thread each, and prints the ratio.
 
-Ours is a Go benchmark, run by this script; the same step in PyTorch is below: batch 100 of CIFAR-10's size, convolutions 3x3 to 16, 32, 64, 128 and 128 channels, each with ReLU and 2x2
-max-pooling, and a linear layer; one draw of the weights, n/b * NLL + zeta * KL for q and KL for w, gradients of both by
-autograd, Adam for both. PyTorch is timed in both of its memory layouts, by the median of rounds of 3 steps, and the
-ratio is to the faster one.
+Ours is a Go benchmark, run by this script; the same step in PyTorch is below: batch 100 of CIFAR-10's size, 3x3
+convolutions to 16, 32, 64, 128 and 128 channels, each with ReLU and 2x2 max-pooling, and a linear layer; one draw of the
+weights, n/b * NLL + zeta * KL for q and KL for w, gradients of both by autograd, Adam for both. PyTorch is timed in both
+of its memory layouts, by the median of rounds of 3 steps, and the ratio is to the faster one.
 
     pip install torch && python3 scripts/compare/vgg_step.py
 """
