@@ -72,8 +72,11 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 		}
 	}
 	p.effective(r.Settings)
+	idle := p.method.Idle()
 	for _, m := range p.method.Params() {
-		r.Method[m.Name] = value(m)
+		if _, ok := idle[m.Name]; !ok {
+			r.Method[m.Name] = value(m)
+		}
 	}
 	for i, s := range splits {
 		r.Clients = append(r.Clients, clientRecord{i, s.Labels, len(s.Train), len(s.Test), hash(s)})
@@ -81,13 +84,16 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 	return r
 }
 
-// effective puts in what stands for a flag that was not given, and leaves out the flag of a pair that has no effect.
+// effective puts in what a flag that was not given came out as, and takes out the flags that have no effect.
 func (p *plan) effective(settings map[string]any) {
 	settings["participation"] = p.clients
 	if p.LocalEpochs > 0 {
 		delete(settings, "local-steps")
 	} else {
 		delete(settings, "local-epochs")
+	}
+	if p.DataDir == "" { // Source says where the data were found
+		delete(settings, "data-dir")
 	}
 	if p.Partition == "labels" {
 		settings["regime"] = p.regime

@@ -12,7 +12,7 @@ func TestFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const client = 4 * 16 * 79510
+	const client = 4 * floatsBayesian * 79510
 	all := uint64(len(data.Pixels)) + 4*uint64(len(data.Pixels))
 	for _, test := range []struct {
 		memory uint64

@@ -32,7 +32,6 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 	if err := p.parse(ts); err != nil {
 		return nil, err
 	}
-	var err error
 	entry, notes, err := datasets.Resolve(p.Dataset, p.DataDir)
 	if err != nil {
 		return nil, usageError{err}
@@ -84,7 +83,7 @@ func (p *plan) divide(e datasets.Entry) error {
 	return nil
 }
 
-// maxParameters bounds what a width in --model may ask for: a client of some methods keeps eight numbers a parameter.
+// maxParameters bounds what a width in --model may ask for: a client of some methods keeps ten numbers a parameter.
 const maxParameters = 1 << 26
 
 func newModel(spec string, e datasets.Entry) (*layers.Model, error) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,8 +18,8 @@ type settings struct {
 	Dataset, DataDir          string
 	Partition, Assign, Regime string
 	Clients, LabelsPerClient  int
-	TrainPerClass             int // 0 for the regime's, and so the next
-	TestPerClass              int
+	TrainPerClass             int // 0 for the regime's
+	TestPerClass              int // likewise
 	Alpha                     float64
 	MinSamples                int
 
@@ -156,15 +155,14 @@ func (s *settings) perRound() (int, error) {
 
 // perClass returns the images of each label and client, and the name of that regime.
 func (s *settings) perClass(e datasets.Entry) (train, test int, name string, err error) {
-	var names []string
-	for _, r := range e.Regimes {
-		names = append(names, r.Name)
-	}
-	i := slices.Index(names, s.Regime)
-	if i < 0 {
+	r, err := e.Regime(s.Regime)
+	if err != nil {
+		var names []string
+		for _, r := range e.Regimes {
+			names = append(names, r.Name)
+		}
 		return 0, 0, "", usagef("--regime %q: %s", s.Regime, oneOf(s.Regime, names))
 	}
-	r := e.Regimes[i]
 	if s.TrainPerClass == 0 && s.TestPerClass == 0 {
 		return r.Train, r.Test, r.Name, nil
 	}

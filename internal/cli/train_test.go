@@ -232,6 +232,12 @@ func TestConfig(t *testing.T) {
 			t.Errorf("setting %s has no effect and is recorded", name)
 		}
 	}
+	if v, ok := settings["data-dir"]; ok {
+		t.Errorf("setting data-dir is %q for data that are in the program", v)
+	}
+	if v, ok := method["momentum"]; ok {
+		t.Errorf("momentum is %v beside Adam, which has none", v)
+	}
 	// The flag over the preset, and the preset over the default.
 	if method["rho"] != -2.0 || method["noise-scale"] != 0.001 || method["zeta"] != 10.0 {
 		t.Errorf("method: %v", method)
@@ -562,7 +568,7 @@ func TestTooLarge(t *testing.T) {
 		t.Skip("the size of the memory is known on Linux alone")
 	}
 	t.Chdir(t.TempDir())
-	want := regexp.MustCompile(`^fedbayes: --clients 4000: their models of 52000175 parameters and the data take about 13312\.1 GB, and this machine has [\d.]+ GB: want at most \d+, or a smaller --model\n$`)
+	want := regexp.MustCompile(`^fedbayes: --clients 4000: their models of 52000175 parameters and the data take about 21632\.1 GB, and this machine has [\d.]+ GB: want at most \d+, or a smaller --model\n$`)
 	status, stdout, stderr := run("train --partition iid --clients 4000 --model mlp:65000-15")
 	if status != 2 || stdout != "" || !want.MatchString(stderr) {
 		t.Errorf("status %d, stdout %q, stderr %q, want 2 and %s", status, stdout, stderr, want)
