@@ -33,7 +33,7 @@ type asked bool
 // Set implements [flag.Value].
 func (a *asked) Set(s string) error {
 	v, err := strconv.ParseBool(s)
-	if err != nil { // as for what String gives, which package cli sets the alias to
+	if err != nil { // also for the "" of String, which package cli sets the alias to
 		return err
 	}
 	*a = asked(v)

@@ -8,7 +8,7 @@ import (
 )
 
 // memory returns the bytes of memory that there are for this process, 0 if they are not known: those of the machine, or
-// what a container leaves of them.
+// fewer where its container has a limit.
 func memory() uint64 {
 	var info syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&info); err != nil {

@@ -55,7 +55,7 @@ func (silence) Round(int) error                        { return nil }
 func (silence) Evaluation(federation.Evaluation) error { return nil }
 func (silence) stop()                                  {}
 
-// lines prints one line an evaluation. Where nobody reads them any more the run goes on all the same: Main tells.
+// lines prints one line for each evaluation. A reader who leaves does not end the run; Main reports it.
 type lines struct {
 	w      io.Writer
 	rounds int

@@ -14,7 +14,7 @@ type stop struct{ os.Signal }
 
 func (s stop) Error() string { return s.String() }
 
-// untilSignal returns a context that ends with the first Ctrl-C or SIGTERM, for a stop as its cause. A second one kills.
+// untilSignal returns a context that ends with the first Ctrl-C or SIGTERM, with a stop as its cause. A second one kills.
 func untilSignal(parent context.Context) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	came := make(chan os.Signal, 1)
@@ -55,7 +55,7 @@ func interruption(ctx context.Context, format string, args ...any) error {
 
 func (e *interrupted) Error() string { return e.text }
 
-// Is makes it known as the end of a context.
+// Is lets [errors.Is] take it for the end of a context.
 func (e *interrupted) Is(target error) bool { return target == context.Canceled }
 
 func (e *interrupted) status() int {

@@ -64,7 +64,7 @@ func trainCommand(stderr io.Writer) *cli.Command {
 
 // train runs the plan. Its context ends with a signal.
 func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
-	signal.Ignore(syscall.SIGPIPE) // who closes our output does not end the run; Main tells
+	signal.Ignore(syscall.SIGPIPE) // a reader who leaves does not end the run; Main reports it
 	data, splits, err := p.load()
 	if err != nil {
 		return err
