@@ -1,0 +1,149 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// The runs of this file are processes of their own, because of what is done to them from outside.
+
+// TestInterrupt sends Ctrl-C and SIGTERM to runs that have printed an evaluation.
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to send")
+	}
+	interrupt(t, os.Interrupt, 130, "interrupted")
+	interrupt(t, syscall.SIGTERM, 143, "terminated")
+}
+
+func interrupt(t *testing.T, signal os.Signal, status int, word string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	cmd := exec.Command(os.Args[0], append([]string{"train", "--out", dir, "--rounds", "100000000"},
+		strings.Fields(strings.Replace(tinyLabels, "--rounds 2", "", 1))...)...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var last string
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		last = lines.Text()
+		if strings.HasPrefix(last, "round ") {
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			for lines.Scan() {
+				last = lines.Text()
+			}
+			break
+		}
+	}
+	_ = cmd.Wait()
+	want := regexp.MustCompile(`^fedbayes: ` + word + ` after \d+ of 100000000 rounds; results so far are in .*\n$`)
+	if got := cmd.ProcessState.ExitCode(); got != status || !want.MatchString(stderr.String()) {
+		t.Errorf("status %d, stderr %q, want %d and %s", got, stderr.String(), status, want)
+	}
+	if !strings.Contains(last, " of 100000000 rounds (best ") {
+		t.Errorf("last line %q, want the summary", last)
+	}
+	for _, name := range []string{"rounds.csv", "clients.csv"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.HasSuffix(string(text), "\n") || len(table(t, filepath.Join(dir, name))) == 0 {
+			t.Errorf("%s (%v) ends with %q, want whole lines", name, err, text[max(0, len(text)-40):])
+		}
+	}
+	s := object(t, filepath.Join(dir, "summary.json"))
+	if s["status"] != "interrupted" || s["rounds"].(float64) < 1 || "fedbayes: "+s["error"].(string)+"\n" != stderr.String() {
+		t.Errorf("summary.json: %v", s)
+	}
+}
+
+// TestClosedOutput: a run whose output is cut off, as by head, finishes its files, and says so.
+func TestClosedOutput(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no pipes like these")
+	}
+	for _, lines := range []int{0, 1, 5} {
+		dir := filepath.Join(t.TempDir(), "run")
+		cmd := exec.Command(os.Args[0], append([]string{"train", "--out", dir}, strings.Fields(strings.Replace(tinyLabels, "--rounds 2", "--rounds 50", 1))...)...)
+		cmd.Env = append(os.Environ(), asProgram+"=1")
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		pipe, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		out := bufio.NewScanner(pipe)
+		for range lines {
+			out.Scan()
+		}
+		if err := pipe.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if got, want := stderr.String(), "fedbayes: output: write /dev/stdout: broken pipe\n"; cmd.ProcessState.ExitCode() != 1 || got != want {
+			t.Errorf("after %d lines: %v, stderr %q, want status 1 and %q", lines, cmd.ProcessState, got, want)
+		}
+		if s := object(t, filepath.Join(dir, "summary.json")); s["status"] != "finished" || s["rounds"] != 50.0 {
+			t.Errorf("after %d lines: summary.json: %v", lines, s)
+		}
+	}
+}
+
+// TestSharedSecond: runs that begin in one second get folders of their own; of those that are to share one, one runs.
+func TestSharedSecond(t *testing.T) {
+	t.Chdir(t.TempDir())
+	race := func(args ...string) (statuses map[int]int, stderrs string) {
+		statuses = map[int]int{}
+		var mu sync.Mutex
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				// A process each, as users have it: urfave/cli keeps its help flag in a variable of the package.
+				cmd := exec.Command(os.Args[0], append(append([]string{"train", "--quiet"}, strings.Fields(tinyLabels)...), args...)...)
+				cmd.Env = append(os.Environ(), asProgram+"=1")
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				err := cmd.Run()
+				mu.Lock()
+				defer mu.Unlock()
+				if cmd.ProcessState == nil {
+					stderrs += err.Error()
+					return
+				}
+				statuses[cmd.ProcessState.ExitCode()]++
+				stderrs += stderr.String()
+			})
+		}
+		group.Wait()
+		return statuses, stderrs
+	}
+	if statuses, stderrs := race(); statuses[0] != 4 {
+		t.Errorf("statuses %v, want 4 times 0: %s", statuses, stderrs)
+	}
+	if found, err := filepath.Glob("results/*/summary.json"); err != nil || len(found) != 4 {
+		t.Errorf("%v (%v), want 4 runs", found, err)
+	}
+	statuses, stderrs := race("--out", "one")
+	if statuses[0] != 1 || statuses[2] != 3 || strings.Count(stderrs, "--out one") != 3 {
+		t.Errorf("one folder: statuses %v, want 0 and three times 2: %s", statuses, stderrs)
+	}
+}
