@@ -51,6 +51,9 @@ func (o *Descent) Objective(b *graph.Builder, task Task) {
 	b.Minimize("loss", graph.Scale(nll, b.Scalar("1/rows")), w)
 }
 
+// Accepts takes any network.
+func (o *Descent) Accepts(*layers.Model) error { return nil }
+
 // Server returns the weights that all start from.
 func (o *Descent) Server(task Task, _ *kernels.CPU, r rng.Stream) []float32 {
 	return task.Net.InitUniform(r)

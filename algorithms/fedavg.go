@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"fedbayes/datasets"
 	"fedbayes/internal/kernels"
 	"fedbayes/internal/rng"
 )
@@ -36,6 +37,6 @@ func (m *FedAvg) Train(ctx context.Context, w *Worker, d []float32, _ *None, dat
 
 func (m *FedAvg) Aggregate(s *[]float32, ups []Upload[[]float32]) { *s = average(ups) }
 
-func (m *FedAvg) Personal([]float32, None) Predictor { return nil }
-func (m *FedAvg) Global(s []float32) Predictor       { return Point(s) }
-func (m *FedAvg) TrainsAll() bool                    { return false }
+func (m *FedAvg) Personal([]float32, None, *datasets.Examples) Predictor { return nil }
+func (m *FedAvg) Global(s []float32) Predictor                           { return Point(s) }
+func (m *FedAvg) TrainsAll() bool                                        { return false }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"fedbayes/datasets"
 	"fedbayes/graph"
 	"fedbayes/internal/kernels"
 	"fedbayes/internal/rng"
@@ -37,6 +38,8 @@ func (m *Local) Train(ctx context.Context, w *Worker, _ None, c *LocalState, dat
 
 func (m *Local) Aggregate(*[]float32, []Upload[None]) {}
 
-func (m *Local) Personal(_ []float32, c LocalState) Predictor { return Point(c.W) }
-func (m *Local) Global([]float32) Predictor                   { return nil }
-func (m *Local) TrainsAll() bool                              { return true }
+func (m *Local) Personal(_ []float32, c LocalState, _ *datasets.Examples) Predictor {
+	return Point(c.W)
+}
+func (m *Local) Global([]float32) Predictor { return nil }
+func (m *Local) TrainsAll() bool            { return true }

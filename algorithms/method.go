@@ -32,6 +32,9 @@ type Method[S, C, D, U any] interface {
 	// Idle returns the hyper-parameters that have no effect beside the others as they are, with the reason.
 	Idle() map[string]string
 
+	// Accepts says why the method cannot train a network, as "its layers are not dense"; nil if it can.
+	Accepts(net *layers.Model) error
+
 	// Objective declares the parameters and the losses of one local step.
 	Objective(b *graph.Builder, task Task)
 
@@ -51,8 +54,9 @@ type Method[S, C, D, U any] interface {
 	// Aggregate folds the uploads, at least one and in ascending order of client, into the server.
 	Aggregate(s *S, ups []Upload[U])
 
-	// Personal returns the predictor of a client, Global that of the server; nil where the method has none.
-	Personal(s S, c C) Predictor
+	// Personal returns the predictor of a client, whose training data are at hand to adapt to; Global that of the server.
+	// Both are nil where the method has none.
+	Personal(s S, c C, train *datasets.Examples) Predictor
 	Global(s S) Predictor
 
 	// TrainsAll says whether clients that are not sampled in a round train too, without uploading.
@@ -105,6 +109,9 @@ type Programs struct {
 
 // Compile builds the programs of a method.
 func Compile(a Algorithm, task Task) (*Programs, error) {
+	if err := a.Accepts(task.Net); err != nil {
+		return nil, err
+	}
 	obj, err := graph.Build(func(b *graph.Builder) { a.Objective(b, task) })
 	if err != nil {
 		return nil, err

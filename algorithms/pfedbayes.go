@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"fedbayes/datasets"
 	"fedbayes/graph"
 	"fedbayes/internal/kernels"
 	"fedbayes/internal/rng"
@@ -299,6 +300,8 @@ func (m *PFedBayes) Aggregate(s *priors.Gaussian, ups []Upload[priors.Gaussian])
 	*s = priors.Rule(m.Rule).Average(*s, qs, weights, m.Beta)
 }
 
-func (m *PFedBayes) Personal(_ priors.Gaussian, c PFedBayesState) Predictor { return Bayes(c.Q) }
-func (m *PFedBayes) Global(s priors.Gaussian) Predictor                     { return Bayes(s) }
-func (m *PFedBayes) TrainsAll() bool                                        { return m.TrainAll }
+func (m *PFedBayes) Personal(_ priors.Gaussian, c PFedBayesState, _ *datasets.Examples) Predictor {
+	return Bayes(c.Q)
+}
+func (m *PFedBayes) Global(s priors.Gaussian) Predictor { return Bayes(s) }
+func (m *PFedBayes) TrainsAll() bool                    { return m.TrainAll }

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"fedbayes/datasets"
 	"fedbayes/graph"
 	"fedbayes/internal/kernels"
 	"fedbayes/internal/rng"
+	"fedbayes/layers"
 )
 
 // An Entry describes a method to the command line.
@@ -113,13 +115,14 @@ type Algorithm interface {
 	Params() []Param
 	Check() error
 	Idle() map[string]string
+	Accepts(net *layers.Model) error
 	Objective(b *graph.Builder, task Task)
 	Server(task Task, cpu *kernels.CPU, r rng.Stream) any
 	Client(task Task, cpu *kernels.CPU, s any, r rng.Stream) any
 	Download(s any, i int) any
 	Train(ctx context.Context, w *Worker, d, c any, data *Data, r rng.Stream) (any, Report, error)
 	Aggregate(s any, ups []Upload[any])
-	Personal(s, c any) Predictor
+	Personal(s, c any, train *datasets.Examples) Predictor
 	Global(s any) Predictor
 	TrainsAll() bool
 }
@@ -142,6 +145,8 @@ func (e erased[S, C, D, U]) Check() error {
 }
 
 func (e erased[S, C, D, U]) Idle() map[string]string { return e.m.Idle() }
+
+func (e erased[S, C, D, U]) Accepts(net *layers.Model) error { return e.m.Accepts(net) }
 
 func (e erased[S, C, D, U]) Objective(b *graph.Builder, task Task) { e.m.Objective(b, task) }
 
@@ -169,6 +174,9 @@ func (e erased[S, C, D, U]) Aggregate(s any, ups []Upload[any]) {
 	e.m.Aggregate(s.(*S), typed)
 }
 
-func (e erased[S, C, D, U]) Personal(s, c any) Predictor { return e.m.Personal(*s.(*S), *c.(*C)) }
-func (e erased[S, C, D, U]) Global(s any) Predictor      { return e.m.Global(*s.(*S)) }
-func (e erased[S, C, D, U]) TrainsAll() bool             { return e.m.TrainsAll() }
+func (e erased[S, C, D, U]) Personal(s, c any, train *datasets.Examples) Predictor {
+	return e.m.Personal(*s.(*S), *c.(*C), train)
+}
+
+func (e erased[S, C, D, U]) Global(s any) Predictor { return e.m.Global(*s.(*S)) }
+func (e erased[S, C, D, U]) TrainsAll() bool        { return e.m.TrainsAll() }

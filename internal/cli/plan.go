@@ -53,6 +53,9 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 	if p.net, err = newModel(p.Model, entry); err != nil {
 		return nil, err
 	}
+	if err := p.method.Accepts(p.net); err != nil {
+		return nil, usagef("--model %s: not for %s: %w", p.Model, p.Algo, err)
+	}
 	if p.Out == "" {
 		p.fresh = fmt.Sprintf("%s-%s-%s-%d-%s", p.Algo, p.Dataset, p.regime, p.Seed, now.Format("20060102-150405"))
 	} else if err := results.Check(p.Out, p.Force); err != nil {

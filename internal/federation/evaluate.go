@@ -53,7 +53,7 @@ type Pooled struct {
 
 // random reports whether the method's predictions draw weights.
 func (r *run) random() bool {
-	for _, p := range []algorithms.Predictor{r.method.Global(r.server), r.method.Personal(r.server, r.states[0])} {
+	for _, p := range []algorithms.Predictor{r.method.Global(r.server), r.personal(0)} {
 		if p != nil && p.Random() {
 			return true
 		}
@@ -70,7 +70,7 @@ func (r *run) evaluate(ctx context.Context, t, mc int, trained []training) (Eval
 	err := r.each(ctx, n, func(w *worker, i int) error {
 		// The global model's draws are the same for every client; a personal model has its own.
 		global[i] = r.score(w, r.method.Global(r.server), i, mc, root.At(t, 0))
-		personal[i] = r.score(w, r.method.Personal(r.server, r.states[i]), i, mc, root.At(t, i+1))
+		personal[i] = r.score(w, r.personal(i), i, mc, root.At(t, i+1))
 		return nil
 	})
 	if err != nil {
@@ -93,6 +93,11 @@ func (r *run) evaluate(ctx context.Context, t, mc int, trained []training) (Eval
 	r.spent.Scoring += time.Since(began)
 	e.Spent = r.spent
 	return e, nil
+}
+
+// personal returns the predictor of a client; nil where the method has none.
+func (r *run) personal(client int) algorithms.Predictor {
+	return r.method.Personal(r.server, r.states[client], &r.clients[client].Train)
 }
 
 // score returns nil where there is no predictor.

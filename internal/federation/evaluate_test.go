@@ -21,12 +21,13 @@ func TestPooledIsMerged(t *testing.T) {
 		clients := toys(mixed...)
 		s, _, res := play(t, cfg, make(), clients)
 		e := res.Last
+		at := func(client int) rng.Stream { return rng.Stream{Seed: cfg.Seed, Purpose: rng.Eval}.At(e.Round, client) }
 		if p := s.Global(s.server); p != nil {
 			var all datasets.Examples
 			for _, c := range clients {
 				all.X, all.Y = append(all.X, c.Test.X...), append(all.Y, c.Test.Y...)
 			}
-			near(t, "global", e.Global.Report, score(t, s, p, &all, 0))
+			near(t, "global", e.Global.Report, score(t, s, p, &all, 0, at(0)))
 		}
 		for what, of := range map[string]func(Scores) *metrics.Report{
 			"personal": func(s Scores) *metrics.Report { return s.Personal },
@@ -55,17 +56,17 @@ func TestPooledIsMerged(t *testing.T) {
 			}
 		}
 		for _, c := range e.Clients {
-			p := s.Personal(s.server, s.clients[c.Client])
+			p := s.Personal(s.server, s.clients[c.Client], &clients[c.Client].Train)
 			if p == nil {
 				continue
 			}
-			near(t, "personal", *c.Personal, score(t, s, p, &clients[c.Client].Test, 0))
+			near(t, "personal", *c.Personal, score(t, s, p, &clients[c.Client].Test, 0, at(c.Client+1)))
 		}
 	})
 }
 
 // score returns the scores of a predictor.
-func score(t *testing.T, m algorithms.Algorithm, p algorithms.Predictor, on *datasets.Examples, mc int) metrics.Report {
+func score(t *testing.T, m algorithms.Algorithm, p algorithms.Predictor, on *datasets.Examples, mc int, at rng.Stream) metrics.Report {
 	t.Helper()
 	programs, err := algorithms.Compile(m, algorithms.Task{Net: network(t), Batch: batch})
 	if err != nil {
@@ -73,7 +74,7 @@ func score(t *testing.T, m algorithms.Algorithm, p algorithms.Predictor, on *dat
 	}
 	members, rows := max(mc, 1), len(on.Y)
 	logp := make([]float32, members*rows*classes)
-	p.Members(programs.NewWorker(kernels.New(kernels.Best())), logp, on.X, mc, rng.Stream{Seed: 99})
+	p.Members(programs.NewWorker(kernels.New(kernels.Best())), logp, on.X, mc, at)
 	var s metrics.Stat
 	s.Add(logp, members, rows, classes, on.Y)
 	return s.Report()
@@ -154,7 +155,7 @@ func TestMeanWeights(t *testing.T) {
 		all.X, all.Y = append(all.X, c.Test.X...), append(all.Y, c.Test.Y...)
 	}
 	mu := algorithms.Point(s.server.(*priors.Gaussian).Mu)
-	near(t, "mean weights", mean.Last.Global.Report, score(t, s, mu, &all, 0))
+	near(t, "mean weights", mean.Last.Global.Report, score(t, s, mu, &all, 0, rng.Stream{}))
 
 	if len(d.evals) != 1 || d.evals[0].MC != 0 {
 		t.Errorf("recorded %d evaluations, want that of mean weights alone", len(d.evals))
