@@ -5,7 +5,6 @@ import (
 
 	"fedbayes/graph"
 	"fedbayes/internal/rng"
-	"fedbayes/priors"
 )
 
 // FedProx is FedAvg whose clients are held near the server's weights.
@@ -27,11 +26,7 @@ func (m *FedProx) Params() []Param {
 	return append(m.FedAvg.Params(), Param{Name: "mu", Usage: "weight μ of the proximal term", Value: &m.Mu, Max: inf})
 }
 
-func (m *FedProx) Objective(b *graph.Builder, task Task) {
-	w, nll := crossEntropy(b, task)
-	near := priors.Proximal(w, b.Input("anchor", task.Net.Size()))
-	b.Minimize("loss", graph.Sum(graph.Scale(nll, b.Scalar("1/rows")), graph.Scale(near, b.Scalar("mu"))), w)
-}
+func (m *FedProx) Objective(b *graph.Builder, task Task) { proximal(b, task) }
 
 func (m *FedProx) Train(ctx context.Context, w *Worker, d []float32, c *None, data *Data, r rng.Stream) ([]float32, Report, error) {
 	w.Exec.Feed("anchor", d)
