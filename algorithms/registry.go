@@ -81,6 +81,18 @@ func All() []Entry {
 			Presets: []Preset{{Name: "paper", About: "Algorithm 2 of the paper", New: func() Algorithm { return erase(NewFedProx()) }}},
 		},
 		{
+			Name:    "fedamp",
+			About:   "a mix of all clients' weights for each client, in which near ones weigh most",
+			Paper:   "Huang et al., Personalized Cross-Silo Federated Learning on Non-IID Data, AAAI 2021",
+			Presets: []Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewFedAMP()) }}},
+		},
+		{
+			Name:    "heurfedamp",
+			About:   "fedamp whose mixes go by the angles between clients' weights",
+			Paper:   "Huang et al., Personalized Cross-Silo Federated Learning on Non-IID Data, AAAI 2021",
+			Presets: []Preset{{Name: "paper", About: "Section 4 of the paper", New: func() Algorithm { return erase(NewHeurFedAMP()) }}},
+		},
+		{
 			Name:    "local",
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",

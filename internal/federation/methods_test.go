@@ -203,6 +203,8 @@ func TestBytes(t *testing.T) {
 		{"pfedbayes", "conv", nil, 2 * size, 2 * size, able},
 		{"fedavg", "paper", nil, size, size, sampled},
 		{"fedprox", "paper", nil, size, size, sampled},
+		{"fedamp", "paper", nil, size + 1, size, sampled}, // and α
+		{"heurfedamp", "paper", nil, size + 1, size, sampled},
 		{"local", "paper", nil, 0, 0, able},
 	}
 	covered := map[string]bool{}
@@ -242,6 +244,7 @@ func TestBytes(t *testing.T) {
 // TestModels says which methods have which models.
 func TestModels(t *testing.T) {
 	want := map[string][2]bool{
+		"fedamp/paper": {true, false}, "heurfedamp/paper": {true, false},
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
 		"fedavg/paper":  {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false},

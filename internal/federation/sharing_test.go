@@ -66,7 +66,8 @@ func memory(p []unsafe.Pointer, v reflect.Value) []unsafe.Pointer {
 	return p
 }
 
-// TestRelabelledClients gives the uploads other ids, and so another order: the server must come out the same.
+// TestRelabelledClients gives the uploads other ids, and so another order: each client must be sent what it was sent before,
+// and a server that sends the same to all must come out the same.
 func TestRelabelledClients(t *testing.T) {
 	eachMethod(t, func(t *testing.T, _ string, make func() algorithms.Algorithm) {
 		cfg := config()
@@ -77,10 +78,22 @@ func TestRelabelledClients(t *testing.T) {
 		ups := slices.Clone(s.ups[0])
 		slices.Reverse(ups)
 		ups[0], ups[2] = ups[2], ups[0]
+		was, sent := []int{}, map[string]bool{}
 		for i := range ups {
+			was = append(was, ups[i].Client)
 			ups[i].Client = i
 		}
 		m.Aggregate(server, ups)
+		for i, old := range was {
+			got, want := spell(m.Download(server, i)), spell(s.Download(s.server, old))
+			if got != want {
+				t.Errorf("client %d, which was %d: %s", i, old, difference(got, want))
+			}
+			sent[want] = true
+		}
+		if len(sent) > 1 {
+			return // it keeps clients apart
+		}
 		if got, want := spell(server), spell(s.server); got != want {
 			t.Error(difference(got, want))
 		}
