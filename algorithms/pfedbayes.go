@@ -100,18 +100,18 @@ func (m *PFedBayes) Params() []Param {
 	return append(slices.DeleteFunc(m.Descent.Params(), func(p Param) bool {
 		return p.Name == "weight-decay" // it would pull ρ to 0 and w to nothing that the objective has
 	}),
-		Param{Name: "lr-global", Usage: "learning rate η₂ of the localised global distribution", Value: &m.LRGlobal, Open: true, Max: inf},
+		lrGlobal(&m.LRGlobal),
 		Param{Name: "zeta", Usage: "weight ζ of the divergence from the global distribution", Value: &m.Zeta, Max: inf},
 		Param{Name: "rho", Usage: "ρ of all weights at the start, σ = log(1+e^ρ)", Value: &m.Rho, Min: rhoFloor, Max: 20},
-		Param{Name: "beta", Usage: "how far the server moves to the clients' mean", Value: &m.Beta, Max: 1},
+		serverBeta(&m.Beta, 1),
 		Param{Name: "samples", Usage: "draws K of the weights in a step", Value: &m.Samples, Min: 1, Max: 64},
 		Param{Name: "noise-scale", Usage: "standard deviation of the noise of a draw", Value: &m.NoiseScale, Max: inf},
 		Param{Name: "likelihood", Usage: "scale of the loss: (n/b)·NLL + ζ·KL, that divided by n, or NLL + (ζ/R)·KL", Value: &m.Likelihood, OneOf: []string{"sum", "mean", "batch"}},
-		Param{Name: "personal-steps", Usage: "steps J of the personal distribution for each of the global one", Value: &m.PersonalSteps, Min: 1, Max: 1000},
+		personalSteps(&m.PersonalSteps),
 		Param{Name: "update-order", Usage: "whether both step from one point, or the global one after the personal", Value: &m.UpdateOrder, OneOf: []string{"simultaneous", "sequential"}},
 		Param{Name: "server", Usage: "what the server averages", Value: &m.Rule, OneOf: ruleNames()},
-		Param{Name: "weighting", Usage: "of clients in the server's mean", Value: &m.Weighting, OneOf: []string{"uniform", "data"}},
-		Param{Name: "train-all", Usage: "clients that are not sampled train their personal distribution too", Value: &m.TrainAll},
+		weighting(&m.Weighting),
+		trainAll(&m.TrainAll),
 		Param{Name: "optimizer-state", Usage: "whether the global optimizer starts afresh each round", Value: &m.OptState, OneOf: []string{"reset", "persist"}},
 		Param{Name: "init", Usage: "means at the start: N(0, 0.1²) for all, or He's N(0, 2/fan-in)", Value: &m.Init, OneOf: []string{"normal", "he"}},
 		Param{Name: "start", Usage: "personal means at the start: the server's, or a draw of each client's own", Value: &m.Start, OneOf: []string{"shared", "independent"}},
@@ -289,15 +289,10 @@ func (s stepper) update() int {
 
 func (m *PFedBayes) Aggregate(s *priors.Gaussian, ups []Upload[priors.Gaussian]) {
 	var qs []priors.Gaussian
-	var weights []float64
 	for _, u := range ups {
-		a := 1.0
-		if m.Weighting == "data" {
-			a = float64(u.Examples)
-		}
-		qs, weights = append(qs, u.Msg), append(weights, a)
+		qs = append(qs, u.Msg)
 	}
-	*s = priors.Rule(m.Rule).Average(*s, qs, weights, m.Beta)
+	*s = priors.Rule(m.Rule).Average(*s, qs, weights(ups, m.Weighting), m.Beta)
 }
 
 func (m *PFedBayes) Personal(_ priors.Gaussian, c PFedBayesState, _ *datasets.Examples) Predictor {
