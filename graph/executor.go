@@ -18,7 +18,8 @@ type Program struct {
 	names      map[string]int // leaves and outputs
 	grads      map[string]int // by parameter
 	objectives map[string]plan
-	all        []int // indices into steps
+	outputs    map[string][]int // indices into steps
+	all        []int
 	steps      []step
 	sizes      []int     // of each slot
 	constants  []float32 // of each slot, where it is one
@@ -53,6 +54,7 @@ func compile(b *Builder) (*Program, error) {
 		names:      map[string]int{},
 		grads:      map[string]int{},
 		objectives: map[string]plan{},
+		outputs:    map[string][]int{},
 		sizes:      make([]int, len(sorted)),
 		constants:  make([]float32, len(sorted)),
 		constant:   make([]bool, len(sorted)),
@@ -87,8 +89,10 @@ func compile(b *Builder) (*Program, error) {
 		p.objectives[o.name] = plan{p.slots[o.loss], p.among(reach)}
 	}
 	for name, n := range b.outputs {
+		reach := map[*Node]bool{}
+		p.mark(n, reach)
 		p.mark(n, needed)
-		p.names[name] = p.slots[n]
+		p.names[name], p.outputs[name] = p.slots[n], p.among(reach)
 	}
 	for name, n := range b.leaves {
 		p.names[name] = p.slots[n]
@@ -239,6 +243,15 @@ func (e *Executor) Run(rows int) { e.run(e.all, rows) }
 
 // RunFor computes one objective: its loss and its gradients.
 func (e *Executor) RunFor(objective string, rows int) { e.run(e.plan(objective).steps, rows) }
+
+// RunOutput computes one output alone: of what leads to a loss, no more than it needs itself.
+func (e *Executor) RunOutput(output string, rows int) {
+	steps, ok := e.outputs[output]
+	if !ok {
+		panic("graph: no output is named " + output)
+	}
+	e.run(steps, rows)
+}
 
 func (e *Executor) plan(objective string) plan {
 	p, ok := e.objectives[objective]

@@ -82,6 +82,7 @@ func TestTwoObjectives(t *testing.T) {
 		b.Minimize("personal", Scale(kl, b.Scalar("zeta")), q.Mu, q.Rho)
 		b.Minimize("global", kl, w.Mu, w.Rho)
 		b.Output("kl", kl)
+		b.Output("draw", q.Draw(w.Mu))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +118,13 @@ func TestTwoObjectives(t *testing.T) {
 	if !slices.Equal(e.Grad("q.mu"), both["q.mu"]) {
 		t.Error("RunFor computed the gradient of another objective")
 	}
+	draw, kl := e.Fetch("draw")[0], e.Value("kl")
+	in["w.mu"][0]++
+	in["q.mu"][0]++
+	e.RunOutput("draw", 1)
+	if e.Fetch("draw")[0] == draw || e.Value("kl") != kl {
+		t.Error("RunOutput left its output as it was, or computed another")
+	}
 }
 
 // TestProgrammersErrors checks that names and sizes that do not fit panic, and say what they are.
@@ -135,6 +143,7 @@ func TestProgrammersErrors(t *testing.T) {
 		"w is not a scalar":       func() { e.Set("w", 1) },
 		"no gradient of a":        func() { e.Grad("a") },
 		"no objective is named l": func() { e.RunFor("l", 1) },
+		"no output is named w":    func() { e.RunOutput("w", 1) },
 		"was not fed":             func() { e.Run(1) },
 	} {
 		func() {

@@ -219,6 +219,41 @@ func TestHalfSquaredDistance(t *testing.T) {
 	}
 }
 
+// TestDot checks inner products with a dense layer's output: a scaled one and a plain one, whose gradients meet.
+func TestDot(t *testing.T) {
+	const in, out = 5, 3
+	for _, size := range [][2]int{{1, 0}, {7, 0}, {7, 4}} {
+		batch, rows := size[0], size[1]
+		live := batch
+		if rows > 0 {
+			live = rows
+		}
+		t.Run(fmt.Sprintf("%d/rows=%d", batch, rows), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(13, 14))
+			graphtest.Check(t, graphtest.Case{
+				Build: func(b *Builder) {
+					w, x := b.Param("w", in*out+out), b.Input("x", batch, in)
+					y := Dense(x, Slice(w, 0, in, out), Slice(w, in*out, out), false)
+					b.Minimize("loss", Sum(Scale(Dot(y, b.Input("g", batch, out)), b.Scalar("s")), Dot(y, b.Input("h", batch, out))), w)
+				},
+				Params: map[string][]float32{"w": normals(r, in*out+out, 0, 1)},
+				Data: map[string][]float32{
+					"x": normals(r, batch*in, 0, 1), "g": normals(r, batch*out, 0, 1), "h": normals(r, batch*out, 0, 1),
+				},
+				Scalars: map[string]float32{"s": 3},
+				Rows:    rows,
+				Loss: func(v map[string][]float64) (sum float64) {
+					y := dense64(v["x"], v["w"][:in*out], v["w"][in*out:], live, in, out, false)
+					for i := range y {
+						sum += y[i] * (v["s"][0]*v["g"][i] + v["h"][i])
+					}
+					return sum
+				},
+			})
+		})
+	}
+}
+
 // TestLogSoftmax checks the one operation without a gradient: log-probabilities on every executor and on a tape, where
 // logits are far apart too.
 func TestLogSoftmax(t *testing.T) {

@@ -12,16 +12,32 @@ type Model struct {
 	Name    string
 	In      int // values of an example
 	Classes int
-	Layers  []Layer
+	Layers  []Layer // the last is a Dense without ReLU
 }
 
 // Logits returns [batch, Classes] for x [batch, In].
 func (m *Model) Logits(x *graph.Node, from Source) *graph.Node {
-	for _, l := range m.Layers {
+	return m.head().Forward(m.Features(x, from), from)
+}
+
+// Features returns what the last layer makes logits of, [batch, FeatureWidth], for x [batch, In]. It asks from for the
+// first FeatureSize parameters only.
+func (m *Model) Features(x *graph.Node, from Source) *graph.Node {
+	for _, l := range m.Layers[:len(m.Layers)-1] {
 		x = l.Forward(x, from)
 	}
 	return x
 }
+
+// FeatureWidth returns the number of features of an example.
+func (m *Model) FeatureWidth() int { return m.head().Weight.Shape[0] }
+
+// FeatureSize returns the number of parameters of the layers before the last, which are the first of the vector; 0 if
+// there are no such layers with parameters.
+func (m *Model) FeatureSize() int { return m.head().Weight.Offset }
+
+// head returns the last layer, which gives the logits.
+func (m *Model) head() Dense { return m.Layers[len(m.Layers)-1].(Dense) }
 
 // dense appends dense layers of the widths given, and the one that gives the logits.
 func (m *Model) dense(in int, widths []int) {
