@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"fedbayes/datasets"
@@ -110,6 +111,30 @@ func network64(th []float64, x, y []float32, rows int) (g []float64) {
 		}
 	}
 	return g
+}
+
+// loss64 returns the mean negative log-likelihood of the test network with weights th, for rows of x and y, in float64.
+func loss64(th []float64, x, y []float32, rows int) (nll float64) {
+	const in, hid, out = testIn, testHidden, testClasses
+	w1, b1 := th[:in*hid], th[in*hid:in*hid+hid]
+	w2, b2 := th[in*hid+hid:in*hid+hid+hid*out], th[in*hid+hid+hid*out:]
+	for i := range rows {
+		logits, sum := slices.Clone(b2), 0.0
+		for j := range hid {
+			h := b1[j]
+			for k := range in {
+				h += float64(x[i*in+k]) * w1[k*hid+j]
+			}
+			for c := range out {
+				logits[c] += math.Max(h, 0) * w2[j*out+c]
+			}
+		}
+		for _, z := range logits {
+			sum += math.Exp(z)
+		}
+		nll += math.Log(sum) - logits[int(y[i])]
+	}
+	return nll / float64(rows)
 }
 
 // optimizer64 is SGD or Adam in float64 for one vector.
