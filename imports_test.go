@@ -35,6 +35,7 @@ var allowed = []struct {
 	{"datasets", []string{"datasets/internal/packed", "internal/rng", "gonum.org/v1/gonum"}},
 	{"datasets/internal/packed", nil},
 	{"internal/rng", []string{"internal/kernels", "math/rand/v2"}},
+	{"internal/assignment", nil},
 	{"internal/metrics", nil},
 	{"internal/state", nil},
 	{"internal/kernels", []string{"golang.org/x/sys/cpu"}},
