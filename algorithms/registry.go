@@ -93,6 +93,22 @@ func All() []Entry {
 			Presets: []Preset{{Name: "paper", About: "Section 4 of the paper", New: func() Algorithm { return erase(NewHeurFedAMP()) }}},
 		},
 		{
+			Name:  "pfedme",
+			About: "personal weights near the server's, which follow the Moreau envelope of the clients' losses",
+			Paper: "T. Dinh et al., Personalized Federated Learning with Moreau Envelopes, NeurIPS 2020",
+			Presets: []Preset{
+				{
+					Name: "paper", About: "Algorithm 1 of the paper, with the rates of the public code for MNIST",
+					New: func() Algorithm { return erase(NewPFedMe()) },
+				},
+				{
+					Name: "conv", About: "the same with the rates of the public code for CIFAR-10",
+					New:    func() Algorithm { return erase(NewPFedMeConv()) },
+					Models: []string{"vgg", "convnet"},
+				},
+			},
+		},
+		{
 			Name:    "local",
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",

@@ -205,6 +205,9 @@ func TestBytes(t *testing.T) {
 		{"fedprox", "paper", nil, size, size, sampled},
 		{"fedamp", "paper", nil, size + 1, size, sampled}, // and α
 		{"heurfedamp", "paper", nil, size + 1, size, sampled},
+		{"pfedme", "paper", nil, size, size, able},
+		{"pfedme", "paper", map[string]any{"train-all": false}, size, size, sampled},
+		{"pfedme", "conv", nil, size, size, able},
 		{"local", "paper", nil, 0, 0, able},
 	}
 	covered := map[string]bool{}
@@ -246,6 +249,7 @@ func TestModels(t *testing.T) {
 	want := map[string][2]bool{
 		"fedamp/paper": {true, false}, "heurfedamp/paper": {true, false},
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
+		"pfedme/paper": {true, true}, "pfedme/conv": {true, true},
 		"fedavg/paper":  {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false},
 	}

@@ -62,8 +62,11 @@ func TestDivergenceInEvaluation(t *testing.T) {
 	eachMethod(t, func(t *testing.T, name string, _ func() algorithms.Algorithm) {
 		name, preset, _ := strings.Cut(name, "/")
 		set := diverging(name, 1e38)
-		if name == "pfedbayes" {
+		switch name {
+		case "pfedbayes":
 			set["personal-steps"], set["update-order"] = 1, "simultaneous"
+		case "pfedme":
+			set["personal-steps"] = 1
 		}
 		cfg := config()
 		cfg.LocalSteps = 1
