@@ -26,6 +26,7 @@ const (
 	Batch                    // the order of a client's examples; the round is its epoch
 	Noise                    // weight noise of training
 	Eval                     // weight draws of an evaluation
+	Match                    // the order in which a server revisits its clients
 )
 
 // MaxClients bounds the client coordinate of an address.
