@@ -109,6 +109,12 @@ func All() []Entry {
 			},
 		},
 		{
+			Name:    "ditto",
+			About:   "fedavg, beside which each client has weights of its own near those that it receives",
+			Paper:   "Li et al., Ditto: Fair and Robust Federated Learning Through Personalization, ICML 2021",
+			Presets: []Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewDitto()) }}},
+		},
+		{
 			Name:    "local",
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",

@@ -208,6 +208,8 @@ func TestBytes(t *testing.T) {
 		{"pfedme", "paper", nil, size, size, able},
 		{"pfedme", "paper", map[string]any{"train-all": false}, size, size, sampled},
 		{"pfedme", "conv", nil, size, size, able},
+		{"ditto", "paper", nil, size, size, sampled},
+		{"ditto", "paper", map[string]any{"train-all": true}, size, size, able},
 		{"local", "paper", nil, 0, 0, able},
 	}
 	covered := map[string]bool{}
@@ -249,7 +251,7 @@ func TestModels(t *testing.T) {
 	want := map[string][2]bool{
 		"fedamp/paper": {true, false}, "heurfedamp/paper": {true, false},
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
-		"pfedme/paper": {true, true}, "pfedme/conv": {true, true},
+		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true},
 		"fedavg/paper":  {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false},
 	}
