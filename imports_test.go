@@ -27,7 +27,9 @@ var allowed = []struct {
 	{"internal/federation", []string{
 		"algorithms", "layers", "datasets", "internal/metrics", "internal/state", "internal/rng", "internal/kernels",
 	}},
-	{"algorithms", []string{"layers", "priors", "graph", "datasets", "internal/rng", "internal/kernels"}},
+	{"algorithms", []string{
+		"layers", "priors", "graph", "datasets", "internal/rng", "internal/assignment", "internal/kernels", "gonum.org/v1/gonum",
+	}},
 	{"layers", []string{"graph", "internal/rng", "internal/kernels"}},
 	{"priors", []string{"graph"}},
 	{"graph/graphtest", []string{"graph", "internal/kernels", "gonum.org/v1/gonum"}},
