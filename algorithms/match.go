@@ -102,6 +102,11 @@ func (h *hidden) values(c neurons, at atoms) []float64 {
 			row[known+k] = fit[0] + 2*math.Log(h.gamma/clients) - 2*math.Log(float64(k+1))
 		}
 	}
+	for i, v := range value {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			value[i] = 0 // training diverged: there is nothing to choose, and the evaluation will report it
+		}
+	}
 	return value
 }
 

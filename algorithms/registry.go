@@ -115,6 +115,12 @@ func All() []Entry {
 			Presets: []Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewDitto()) }}},
 		},
 		{
+			Name:    "bnfed",
+			About:   "the clients' networks with their hidden units matched, which makes a wider one",
+			Paper:   "Yurochkin et al., Bayesian Nonparametric Federated Learning of Neural Networks, ICML 2019",
+			Presets: []Preset{{Name: "paper", About: "Algorithms 1 and 2 of the paper", New: func() Algorithm { return erase(NewBNFed()) }}},
+		},
+		{
 			Name:    "local",
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",

@@ -210,6 +210,7 @@ func TestBytes(t *testing.T) {
 		{"pfedme", "conv", nil, size, size, able},
 		{"ditto", "paper", nil, size, size, sampled},
 		{"ditto", "paper", map[string]any{"train-all": true}, size, size, able},
+		{"bnfed", "paper", nil, size, size + classes, sampled}, // and the examples of each label
 		{"local", "paper", nil, 0, 0, able},
 	}
 	covered := map[string]bool{}
@@ -253,7 +254,7 @@ func TestModels(t *testing.T) {
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
 		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true},
 		"fedavg/paper":  {false, true},
-		"fedprox/paper": {false, true}, "local/paper": {true, false},
+		"fedprox/paper": {false, true}, "local/paper": {true, false}, "bnfed/paper": {false, true},
 	}
 	eachMethod(t, func(t *testing.T, name string, make func() algorithms.Algorithm) {
 		_, d, _ := play(t, config(), make(), toys(mixed...))
