@@ -73,13 +73,12 @@ func (h *hidden) rematch(j int) {
 	h.units[j] = nil
 	h.renumber()
 	at, c := h.atoms(), h.clients[j]
-	count := len(at.m)
-	value := h.values(c, at)
-	units := assignment.Max(value, c.n, count+c.n)
+	known, fresh := len(at.m), 0
+	units := assignment.Max(h.values(c, at), c.n, known+c.n)
 	for l, i := range units {
-		if i >= count { // it is new, and which of the new ones it was paired with is all the same
-			units[l] = count
-			count++
+		if i >= known { // which of the new ones it is does not matter
+			units[l] = known + fresh
+			fresh++
 		}
 	}
 	h.units[j] = units
