@@ -61,6 +61,16 @@ func (m *PFedMe) Params() []Param {
 	)
 }
 
+func (m *PFedMe) Idle() map[string]string {
+	idle := m.Descent.Idle()
+	if m.Lambda == 0 {
+		for _, name := range []string{"lr-global", "beta", "weighting"} {
+			idle[name] = "with --lambda 0 the global model stays as it is"
+		}
+	}
+	return idle
+}
+
 func (m *PFedMe) Objective(b *graph.Builder, task Task) { proximal(b, task) }
 
 func (m *PFedMe) Client(_ Task, _ *kernels.CPU, s []float32, _ rng.Stream) []float32 {

@@ -93,6 +93,15 @@ func All() []Entry {
 			Presets: []Preset{{Name: "paper", About: "Section 4 of the paper", New: func() Algorithm { return erase(NewHeurFedAMP()) }}},
 		},
 		{
+			Name:  "perfedavg",
+			About: "a start for all, from which each client is a step on its own data away",
+			Paper: "Fallah et al., Personalized Federated Learning with Theoretical Guarantees: A Model-Agnostic Meta-Learning Approach, NeurIPS 2020",
+			Presets: []Preset{{
+				Name: "paper", About: "Algorithm 1 of the paper, first-order, with the rates of pFedMe's public code",
+				New: func() Algorithm { return erase(NewPerFedAvg()) },
+			}},
+		},
+		{
 			Name:  "pfedme",
 			About: "personal weights near the server's, which follow the Moreau envelope of the clients' losses",
 			Paper: "T. Dinh et al., Personalized Federated Learning with Moreau Envelopes, NeurIPS 2020",

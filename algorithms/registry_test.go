@@ -89,6 +89,8 @@ func TestIdle(t *testing.T) {
 	closed, adam := NewPFedBayesCode(), NewFedAvg()
 	closed.Rule = "closed-form"
 	adam.Optimizer = "adam"
+	fixed, apart := NewPerFedAvg(), NewPFedMe()
+	fixed.InnerLR, apart.Lambda = 0, 0
 	for _, tt := range []struct {
 		m    Algorithm
 		want []string
@@ -96,6 +98,10 @@ func TestIdle(t *testing.T) {
 		{erase(closed), []string{"lr-global", "momentum", "optimizer-state", "update-order", "weight-decay"}},
 		{erase(NewPFedBayes()), []string{"momentum", "weight-decay"}},
 		{erase(adam), []string{"momentum", "weight-decay"}},
+		{erase(fixed), []string{"adapt-steps", "hessian"}},
+		{erase(apart), []string{"beta", "lr-global", "weighting"}},
+		{erase(NewPerFedAvg()), nil},
+		{erase(NewPFedMe()), nil},
 		{erase(NewFedAvg()), nil},
 		{erase(NewLocal()), nil},
 	} {

@@ -222,7 +222,7 @@ func TestTold(t *testing.T) {
 		"":                              {"fedbayes train", "go run . train", "algos", "datasets", "version"},
 		"help":                          {"fedbayes train", "go run . train"},
 		"--help":                        {"fedbayes train"},
-		"help train":                    {"--rounds value", "(default: 100)", "(default: 0.001 for pfedbayes, 0.05 for fedavg", "(default: -2.5, -3 with --preset code, -3.5 with --preset conv)", "data and partition", "--alpha value", "(default: 10, 20 for cifar10)", "(default: all, 10 for cifar10)", "(default: mlp, vgg for cifar10)"},
+		"help train":                    {"--rounds value", "(default: 100)", "(default: 0.001 for pfedbayes", "(default: -2.5, -3 with --preset code, -3.5 with --preset conv)", "data and partition", "--alpha value", "(default: 10, 20 for cifar10)", "(default: all, 10 for cifar10)", "(default: mlp, vgg for cifar10)"},
 		"train --help":                  {"--rounds value"},
 		"train --rounds x -h":           {"--rounds value"},
 		"help algos":                    {"fedbayes algos [NAME]"},

@@ -205,6 +205,8 @@ func TestBytes(t *testing.T) {
 		{"fedprox", "paper", nil, size, size, sampled},
 		{"fedamp", "paper", nil, size + 1, size, sampled}, // and α
 		{"heurfedamp", "paper", nil, size + 1, size, sampled},
+		{"perfedavg", "paper", nil, size, size, sampled},
+		{"perfedavg", "paper", map[string]any{"hessian": "free"}, size, size, sampled},
 		{"pfedme", "paper", nil, size, size, able},
 		{"pfedme", "paper", map[string]any{"train-all": false}, size, size, sampled},
 		{"pfedme", "conv", nil, size, size, able},
@@ -252,7 +254,7 @@ func TestModels(t *testing.T) {
 	want := map[string][2]bool{
 		"fedamp/paper": {true, false}, "heurfedamp/paper": {true, false},
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
-		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true},
+		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true}, "perfedavg/paper": {true, true},
 		"fedavg/paper":  {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false}, "bnfed/paper": {false, true},
 	}
