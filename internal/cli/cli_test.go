@@ -113,6 +113,8 @@ func TestRefused(t *testing.T) {
 		"train --algo gnu":                        `--algo "gnu": want one of {algos}`,
 		"train --preset cod":                      `--preset "cod": want one of paper, code, conv (did you mean code?), for pfedbayes`,
 		"train --algo local --zeta 1":             `--zeta: local has no such setting, it belongs to pfedbayes`,
+		"train --beta 2":                          `--beta 2: want a number ≥ 0 and ≤ 1`, // a range is the method's own
+		"train --algo pfedme --beta 4.5":          `--beta 4.5: want a number ≥ 0 and ≤ 4`,
 		"train --model mpl":                       `--model "mpl": want one of {models} (did you mean mlp?)`,
 		"train --model mlp:10,0":                  `--model mlp:10,0: width "0", want a whole number from 1 to 65536`,
 		"train --model mlp:60000,60000":           `--model mlp:60000,60000: 3647760010 parameters, want at most 67108864`,

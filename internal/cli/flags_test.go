@@ -54,6 +54,25 @@ func TestMethodsAgree(t *testing.T) {
 	}
 }
 
+// TestUsageOfShared: a flag that means more than one thing says whose each is, and one that all have names nobody.
+func TestUsageOfShared(t *testing.T) {
+	for _, f := range methodFlags() {
+		got := f.usage()
+		for _, owner := range f.owners {
+			e, _ := algo(owner)
+			p, _ := find(e.Presets[0].New().Params(), f.Name)
+			if !strings.Contains(got, p.Usage) {
+				t.Errorf("--%s: %q lacks what it is in %s: %q", f.Name, got, owner, p.Usage)
+			}
+			_, rest, _ := strings.Cut(got, p.Usage)
+			named := strings.Contains(rest, owner)
+			if all := got == usageOf(p) && len(f.owners) == len(algorithms.All()); named == all {
+				t.Errorf("--%s: %q names %s: %v, want %v", f.Name, got, owner, named, !all)
+			}
+		}
+	}
+}
+
 func typeName(p algorithms.Param) string {
 	switch p.Value.(type) {
 	case *bool:

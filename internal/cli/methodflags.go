@@ -38,36 +38,52 @@ func methodFlags() []methodFlag {
 // defaultsOf says the default of a hyper-parameter, as "0.001 for pfedbayes, 0.05 for fedavg and local". A preset is
 // named where its default differs from that of its method's first one, as in "-2.5, -3 with --preset code".
 func defaultsOf(f methodFlag) string {
-	var values []string
-	whose := map[string][]string{}
-	note := func(value, who string) {
-		if !slices.Contains(values, value) {
-			values = append(values, value)
-		}
-		whose[value] = append(whose[value], who)
-	}
+	var values byText
 	for _, owner := range f.owners {
 		e, _ := algo(owner)
 		first := defaultIn(e.Presets[0].New(), f.Name)
-		note(first, owner)
+		values.add(first, owner)
 		for _, preset := range e.Presets[1:] {
 			if v := defaultIn(preset.New(), f.Name); v != first {
-				note(v, owner+" --preset "+preset.Name)
+				values.add(v, owner+" --preset "+preset.Name)
 			}
 		}
 	}
-	if len(values) > 1 {
-		for i, v := range values {
-			values[i] = v + " for " + and(whose[v])
-		}
+	if len(values.texts) == 1 {
+		return values.texts[0]
 	}
-	text := strings.Join(values, ", ")
+	text := values.join("%s for %s", ", ")
 	if len(f.owners) == 1 { // whose it is goes without saying
 		text = strings.ReplaceAll(text, " for "+f.owners[0]+" --", " with --")
 		text = strings.ReplaceAll(text, " and "+f.owners[0]+" --", " and --")
 		text = strings.ReplaceAll(text, " for "+f.owners[0], "")
 	}
 	return text
+}
+
+// byText groups methods by what is to be said of them, in the order in which that came.
+type byText struct {
+	texts []string
+	whose map[string][]string
+}
+
+func (g *byText) add(text, who string) {
+	if g.whose == nil {
+		g.whose = map[string][]string{}
+	}
+	if len(g.whose[text]) == 0 {
+		g.texts = append(g.texts, text)
+	}
+	g.whose[text] = append(g.whose[text], who)
+}
+
+// join writes each text with whose it is, as format says, in one line.
+func (g *byText) join(format, separator string) string {
+	var parts []string
+	for _, text := range g.texts {
+		parts = append(parts, fmt.Sprintf(format, text, and(g.whose[text])))
+	}
+	return strings.Join(parts, separator)
 }
 
 // defaultIn returns what a method that was just made has for a hyper-parameter.
@@ -147,10 +163,16 @@ func (s *settings) preset() (algorithms.Algorithm, error) {
 	return nil, usagef("--preset %q: %s, for %s", s.Preset, oneOf(s.Preset, names), s.Algo)
 }
 
-// usage is the help of the flag, with the methods that have it where not all do.
+// usage is the help of the flag: what it is to the methods that have it, which are named where not all do.
 func (f methodFlag) usage() string {
-	if len(f.owners) == len(algorithms.All()) {
-		return usageOf(f.Param)
+	var usages byText
+	for _, owner := range f.owners {
+		e, _ := algo(owner)
+		p, _ := find(e.Presets[0].New().Params(), f.Name)
+		usages.add(usageOf(p), owner)
 	}
-	return fmt.Sprintf("%s (%s)", usageOf(f.Param), and(f.owners))
+	if len(usages.texts) == 1 && len(f.owners) == len(algorithms.All()) {
+		return usages.texts[0]
+	}
+	return usages.join("%s (%s)", "; ")
 }
