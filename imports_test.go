@@ -28,7 +28,8 @@ var allowed = []struct {
 		"algorithms", "layers", "datasets", "internal/metrics", "internal/state", "internal/rng", "internal/kernels",
 	}},
 	{"algorithms", []string{
-		"layers", "priors", "graph", "datasets", "internal/rng", "internal/assignment", "internal/kernels", "gonum.org/v1/gonum",
+		"layers", "priors", "graph", "datasets", "internal/rng", "internal/gp", "internal/assignment", "internal/kernels",
+		"gonum.org/v1/gonum",
 	}},
 	{"layers", []string{"graph", "internal/rng", "internal/kernels"}},
 	{"priors", []string{"graph"}},
@@ -37,6 +38,7 @@ var allowed = []struct {
 	{"datasets", []string{"datasets/internal/packed", "internal/rng", "gonum.org/v1/gonum"}},
 	{"datasets/internal/packed", nil},
 	{"internal/rng", []string{"internal/kernels", "math/rand/v2"}},
+	{"internal/gp", []string{"internal/kernels", "gonum.org/v1/gonum"}},
 	{"internal/assignment", nil},
 	{"internal/metrics", nil},
 	{"internal/state", nil},
