@@ -23,10 +23,11 @@ var allowed = []struct {
 		"internal/federation", "internal/results", "algorithms", "layers", "datasets", "internal/metrics", "internal/kernels",
 		"github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "github.com/xrash/smetrics",
 	}},
-	{"internal/results", []string{"internal/federation", "algorithms", "internal/metrics"}},
+	{"internal/results", []string{"internal/federation", "internal/checkpoint", "algorithms", "internal/metrics"}},
 	{"internal/federation", []string{
 		"algorithms", "layers", "datasets", "internal/metrics", "internal/state", "internal/rng", "internal/kernels",
 	}},
+	{"internal/checkpoint", []string{"internal/state", "github.com/nlpodyssey/safetensors"}},
 	{"algorithms", []string{
 		"layers", "priors", "graph", "datasets", "internal/rng", "internal/gp", "internal/assignment", "internal/kernels",
 		"gonum.org/v1/gonum",
@@ -34,6 +35,7 @@ var allowed = []struct {
 	{"layers", []string{"graph", "internal/rng", "internal/kernels"}},
 	{"priors", []string{"graph"}},
 	{"graph/graphtest", []string{"graph", "internal/kernels", "gonum.org/v1/gonum"}},
+	{"internal/state", []string{"graph"}},
 	{"graph", []string{"internal/kernels", "gorgonia.org/gorgonia", "gorgonia.org/tensor", "github.com/chewxy/hm"}},
 	{"datasets", []string{"datasets/internal/packed", "internal/rng", "gonum.org/v1/gonum"}},
 	{"datasets/internal/packed", nil},
@@ -41,7 +43,6 @@ var allowed = []struct {
 	{"internal/gp", []string{"internal/kernels", "gonum.org/v1/gonum"}},
 	{"internal/assignment", nil},
 	{"internal/metrics", nil},
-	{"internal/state", nil},
 	{"internal/kernels", []string{"golang.org/x/sys/cpu"}},
 	{"scripts", nil},
 }

@@ -33,6 +33,9 @@ type Config struct {
 	Workers     int
 	Seed        uint64
 	ISA         kernels.ISA
+
+	Keeper    Keeper // of snapshots; nil if there are to be none
+	KeepEvery int    // rounds from one snapshot to the next; the last round always has one
 }
 
 // A Recorder is told how a run goes, on one goroutine, in order. It must not keep or change what it is given.
@@ -61,7 +64,11 @@ type run struct {
 	batches []*datasets.Batches
 	able    []int // clients with training examples, ascending
 
-	spent Spent
+	done    int        // rounds
+	trained []training // in the last of them
+	spent   Spent
+	settled Spent // up to the last of them, without its evaluation
+	kept    int   // round of the last snapshot
 }
 
 // Spent is what a run has used since its start.
@@ -72,7 +79,8 @@ type Spent struct {
 
 // Run runs the rounds of cfg and returns the last evaluation. An error names round and client where one is to blame; it
 // wraps an *algorithms.NonFinite where training diverged, and the context's error where the context ended, in which case
-// the round at hand is given up.
+// the round at hand is given up. With a Keeper, its clients' training is finished, as there is no way back from the middle
+// of a round, and kept.
 //
 // Methods whose predictions draw weights are evaluated once more after the last round if cfg.MC is 0, with finalMC draws.
 func Run(ctx context.Context, cfg Config, m algorithms.Algorithm, net *layers.Model, clients []datasets.Client, rec ...Recorder) (Result, error) {
@@ -80,42 +88,88 @@ func Run(ctx context.Context, cfg Config, m algorithms.Algorithm, net *layers.Mo
 	if err := r.start(net); err != nil {
 		return Result{}, err
 	}
+	if err := r.restore(); err != nil {
+		return Result{}, err
+	}
 	var res Result
-	for t := 1; t <= cfg.Rounds; t++ {
-		trained, err := r.round(ctx, t)
-		if err != nil {
-			return res, fmt.Errorf("round %d: %w", t, err)
-		}
-		for _, rc := range rec {
-			if err := rc.Round(t); err != nil {
-				return res, err
+	err := r.rounds(ctx, rec, &res)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = errors.Join(err, r.keep())
+	}
+	return res, err
+}
+
+// rounds does the rounds that are left. A run that was restored begins with what follows the training of a round.
+func (r *run) rounds(ctx context.Context, rec []Recorder, res *Result) error {
+	for {
+		if r.done > 0 {
+			if err := r.conclude(ctx, rec, res); err != nil {
+				return err
 			}
 		}
-		if t%cfg.EvalEvery != 0 && t != cfg.Rounds {
-			continue
+		if r.done >= r.Rounds {
+			return nil
 		}
-		e, err := r.evaluate(ctx, t, cfg.MC, trained)
+		if err := r.advance(ctx, rec); err != nil {
+			return err
+		}
+	}
+}
+
+// advance does the training of the next round.
+func (r *run) advance(ctx context.Context, rec []Recorder) error {
+	t := r.done + 1
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("round %d: %w", t, err)
+	}
+	if r.Keeper != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	trained, err := r.round(ctx, t)
+	if err != nil {
+		return fmt.Errorf("round %d: %w", t, err)
+	}
+	r.done, r.trained, r.settled = t, trained, r.spent
+	for _, rc := range rec {
+		if err := rc.Round(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conclude evaluates and keeps the round that is done, if it is its turn.
+func (r *run) conclude(ctx context.Context, rec []Recorder, res *Result) error {
+	t := r.done
+	last := t == r.Rounds
+	if t%r.EvalEvery == 0 || last {
+		e, err := r.evaluate(ctx, t, r.MC, r.trained)
 		if err != nil {
-			return res, fmt.Errorf("round %d: %w", t, err)
+			return fmt.Errorf("round %d: %w", t, err)
 		}
 		res.Last = &e
 		for _, rc := range rec {
 			if err := rc.Evaluation(e); err != nil {
-				return res, err
+				return err
 			}
 		}
 		if err := e.finite(); err != nil {
-			return res, fmt.Errorf("round %d: %w", t, err)
-		}
-		if t == cfg.Rounds && cfg.MC == 0 && r.random() {
-			drawn, err := r.evaluate(ctx, t, finalMC, trained)
-			if err != nil {
-				return res, fmt.Errorf("round %d: %w", t, err)
-			}
-			res.Drawn = &drawn
+			return fmt.Errorf("round %d: %w", t, err)
 		}
 	}
-	return res, nil
+	if r.Keeper != nil && (t%r.KeepEvery == 0 || last) {
+		if err := r.keep(); err != nil {
+			return err
+		}
+	}
+	if last && r.MC == 0 && r.random() {
+		drawn, err := r.evaluate(ctx, t, finalMC, r.trained)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", t, err)
+		}
+		res.Drawn = &drawn
+	}
+	return nil
 }
 
 // start compiles the programs and makes the states.

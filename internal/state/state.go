@@ -1,4 +1,5 @@
-// Package state walks plain structs of exported fields, so that counting what they hold needs no code of a method's own.
+// Package state walks plain structs of exported fields, so that counting and saving what they hold needs no code of a
+// method's own.
 package state
 
 import (
@@ -20,9 +21,7 @@ func bytes(v reflect.Value) int64 {
 	case reflect.Struct:
 		var n int64
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); !f.IsExported() {
-				panic(fmt.Sprintf("state: %s.%s is not exported", v.Type(), f.Name))
-			}
+			exported(v.Type(), i)
 			n += bytes(v.Field(i))
 		}
 		return n
@@ -41,4 +40,11 @@ func bytes(v reflect.Value) int64 {
 		return 8
 	}
 	panic(fmt.Sprintf("state: a message holds a %s", v.Type()))
+}
+
+// exported panics if the i-th field of a struct is not.
+func exported(t reflect.Type, i int) {
+	if f := t.Field(i); !f.IsExported() {
+		panic(fmt.Sprintf("state: %s.%s is not exported", t, f.Name))
+	}
 }
