@@ -130,6 +130,12 @@ func All() []Entry {
 			Presets: []Preset{{Name: "paper", About: "Algorithms 1 and 2 of the paper", New: func() Algorithm { return erase(NewBNFed()) }}},
 		},
 		{
+			Name:    "pfedgp",
+			About:   "one network for all below Gaussian processes of each client's own",
+			Paper:   "Achituve et al., Personalized Federated Learning with Gaussian Processes, NeurIPS 2021",
+			Presets: []Preset{{Name: "paper", About: "the paper's, with variational inference", New: func() Algorithm { return erase(NewPFedGP()) }}},
+		},
+		{
 			Name:    "local",
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",

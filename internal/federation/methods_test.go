@@ -188,7 +188,8 @@ func TestFinite(t *testing.T) {
 // TestBytes holds the counters against the formulas: d values down and up for a point, 2d for a Gaussian, of 4 bytes
 // each, for every client that trains and every client that is sampled. A method without a row here fails.
 func TestBytes(t *testing.T) {
-	const rounds, sampled, able = 4, 3, 6 // of mixed, one client is empty
+	const rounds, sampled, able = 4, 3, 6      // of mixed, one client is empty
+	const below = size - (5*classes + classes) // without the last layer
 	tests := []struct {
 		name, preset string
 		set          map[string]any
@@ -213,6 +214,7 @@ func TestBytes(t *testing.T) {
 		{"ditto", "paper", nil, size, size, sampled},
 		{"ditto", "paper", map[string]any{"train-all": true}, size, size, able},
 		{"bnfed", "paper", nil, size, size + classes, sampled}, // and the examples of each label
+		{"pfedgp", "paper", nil, below, below, sampled},
 		{"local", "paper", nil, 0, 0, able},
 	}
 	covered := map[string]bool{}
@@ -256,7 +258,7 @@ func TestModels(t *testing.T) {
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
 		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true}, "perfedavg/paper": {true, true},
 		"fedavg/paper":  {false, true},
-		"fedprox/paper": {false, true}, "local/paper": {true, false}, "bnfed/paper": {false, true},
+		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "bnfed/paper": {false, true},
 	}
 	eachMethod(t, func(t *testing.T, name string, make func() algorithms.Algorithm) {
 		_, d, _ := play(t, config(), make(), toys(mixed...))
