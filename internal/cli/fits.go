@@ -10,10 +10,11 @@ import (
 // as what is in use. They are bounds over the settings of a method: a client of pfedbayes keeps a mean and a ρ and Adam's
 // two moments of both, the moments of the global distribution too with --optimizer-state persist, and what it uploads
 // lasts until the round ends: twice 2 + 4 + 4 + 2. Growth of the peak from 10 to 210 clients of 79,510 parameters: 25.7,
-// and 17.2 without persist; 4.3 for local with Adam, 1.9 and less for the others.
+// and 17.2 without persist; 10.2 for bnfed, 9.0 for heurfedamp, 8.8 for ditto with Adam and --train-all, 6.1 for pfedme, 4.3
+for local with Adam, 3.9 and less for the others.
 const (
 	floatsBayesian = 26
-	floatsOther    = 5
+	floatsOther    = 11
 )
 
 // fits refuses a run whose states and examples do not fit into so many bytes of memory, 0 if that is not known. What the
