@@ -427,10 +427,28 @@ func TestBNFedSampledClients(t *testing.T) {
 			}
 		}
 	}
+	// Nor is its pairing revised, which would put right that it is upside down.
+	m.Sweeps = 2
+	slices.Reverse(s.Clients[2].Units[0])
+	was := ranks(s.Clients[2].Units[0])
+	m.Aggregate(&s, []Upload[BNFedUpload]{upload(0, 1), upload(3, 1)})
+	if got := ranks(s.Clients[2].Units[0]); !slices.Equal(got, was) {
+		t.Errorf("the pairing of a client that was not sampled went from %v to %v", was, got)
+	}
 	m.Aggregate(&s, []Upload[BNFedUpload]{upload(2, 2)}) // alone in its round
 	if len(m.Download(s, 2)) != w.Net.Size() || len(m.Download(s, 1)) != w.Net.Size() {
 		t.Error("a download has not the size of the network")
 	}
+}
+
+// ranks returns how many units of a pairing come before each, which closing gaps between them does not change.
+func ranks(units []int) []int {
+	sorted := slices.Sorted(slices.Values(units))
+	r := make([]int, len(units))
+	for l, i := range units {
+		r[l] = slices.Index(sorted, i)
+	}
+	return r
 }
 
 // TestBNFedStarts says who begins with what.
