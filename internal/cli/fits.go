@@ -11,7 +11,7 @@ import (
 // two moments of both, the moments of the global distribution too with --optimizer-state persist, and what it uploads
 // lasts until the round ends: twice 2 + 4 + 4 + 2. Growth of the peak from 10 to 210 clients of 79,510 parameters: 25.7,
 // and 17.2 without persist; 10.2 for bnfed, 9.0 for heurfedamp, 8.8 for ditto with Adam and --train-all, 6.1 for pfedme, 4.3
-for local with Adam, 3.9 and less for the others.
+// for local with Adam, 3.9 and less for the others.
 const (
 	floatsBayesian = 26
 	floatsOther    = 11
