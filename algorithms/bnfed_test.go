@@ -99,7 +99,8 @@ func (s *matched64) rematch(us [][][]float64, precs [][]float64, j int) {
 			value = 2*math.Log(s.m.Gamma/clients) - 2*math.Log(fresh)
 		}
 		for k, v := range us[j][l] {
-			value += math.Pow(gi[k]+v*precs[j][k], 2)/(pi[k]+precs[j][k]) - gi[k]*gi[k]/pi[k]
+			both := gi[k] + v*precs[j][k]
+			value += both*both/(pi[k]+precs[j][k]) - gi[k]*gi[k]/pi[k]
 		}
 		return value
 	}
