@@ -20,7 +20,7 @@ var allowed = []struct {
 }{
 	{"fedbayes", []string{"internal/cli"}},
 	{"internal/cli", []string{
-		"internal/federation", "internal/results", "algorithms", "layers", "datasets", "internal/metrics", "internal/kernels",
+		"internal/federation", "internal/results", "internal/checkpoint", "algorithms", "layers", "datasets", "internal/metrics", "internal/kernels",
 		"github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "github.com/xrash/smetrics",
 	}},
 	{"internal/results", []string{"internal/federation", "internal/checkpoint", "algorithms", "internal/metrics"}},

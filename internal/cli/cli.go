@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fedbayes/algorithms"
+	"fedbayes/internal/checkpoint"
 	"fedbayes/internal/federation"
 )
 
@@ -22,6 +23,7 @@ const (
 	statusUsage       = 2   // the command line
 	statusData        = 3   // missing, malformed, or too small for the partition
 	statusDiverged    = 4   // NaN or Inf
+	statusCheckpoint  = 5   // none to go on from, or one of another run
 	statusInterrupted = 130 // Ctrl-C
 	statusTerminated  = 143 // SIGTERM
 )
@@ -62,6 +64,7 @@ func status(err error) int {
 	var data dataError
 	var diverged *algorithms.NonFinite
 	var signalled *interrupted
+	var unusable *checkpoint.Unusable
 	switch {
 	case errors.As(err, &usage):
 		return statusUsage
@@ -69,6 +72,8 @@ func status(err error) int {
 		return statusData
 	case errors.As(err, &diverged):
 		return statusDiverged
+	case errors.As(err, &unusable):
+		return statusCheckpoint
 	case errors.As(err, &signalled):
 		return signalled.status()
 	}

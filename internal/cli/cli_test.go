@@ -94,6 +94,8 @@ func TestRefused(t *testing.T) {
 		"datasets mnist --data-dir x": `datasets: unexpected argument "--data-dir"; flags go before the name, as in fedbayes datasets [--data-dir DIR] [NAME]`,
 		"datasets --data-dir --x":     `--data-dir "--x": want a folder (write ./--x for one of that name)`,
 
+		"train --resume nowhere":                  `--resume nowhere: there is no run, as it has no config.json`,
+		"train --checkpoint-every -1":             `--checkpoint-every -1: want a whole number ≥ 0`,
 		"train --out --force":                     `--out "--force": want a folder (write ./--force for one of that name)`,
 		"train --out=-x":                          `--out "-x": want a folder (write ./-x for one of that name)`,
 		"train --out " + strings.Repeat("x", 300): `--out "` + strings.Repeat("x", 300) + `": file name too long`,

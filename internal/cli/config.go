@@ -15,18 +15,19 @@ import (
 
 // record is config.json.
 type record struct {
-	Started     string         `json:"started"` // RFC 3339
-	Version     string         `json:"version"`
-	Go          string         `json:"go"`
-	Platform    string         `json:"platform"`
-	ISA         string         `json:"isa"`
-	CPUFeatures []string       `json:"cpu_features"`
-	Settings    map[string]any `json:"settings"` // of the flags that have an effect, by name
-	Method      map[string]any `json:"method"`   // its own flags, likewise
-	Model       modelRecord    `json:"model"`
-	Dataset     datasetRecord  `json:"dataset"`
-	Clients     []clientRecord `json:"clients"`
-	Notes       []string       `json:"notes"`
+	Started     string            `json:"started"` // RFC 3339
+	Version     string            `json:"version"`
+	Go          string            `json:"go"`
+	Platform    string            `json:"platform"`
+	ISA         string            `json:"isa"`
+	CPUFeatures []string          `json:"cpu_features"`
+	Flags       map[string]string `json:"flags"`    // as they were given, but for those of the folder and the output
+	Settings    map[string]any    `json:"settings"` // of the flags that have an effect, by name
+	Method      map[string]any    `json:"method"`   // its own flags, likewise
+	Model       modelRecord       `json:"model"`
+	Dataset     datasetRecord     `json:"dataset"`
+	Clients     []clientRecord    `json:"clients"`
+	Notes       []string          `json:"notes"`
 }
 
 type modelRecord struct {
@@ -58,7 +59,7 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 		Started: time.Now().Format(time.RFC3339),
 		Version: version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		ISA: kernels.Best().String(), CPUFeatures: append([]string{}, kernels.Features()...),
-		Settings: map[string]any{}, Method: map[string]any{},
+		Flags: p.flags, Settings: map[string]any{}, Method: map[string]any{},
 		Model: modelRecord{p.Model, p.net.Size()},
 		Dataset: datasetRecord{
 			Name: d.Name, Source: d.Source, Images: d.Len(), Counts: d.Counts(),
@@ -92,6 +93,10 @@ func (p *plan) effective(settings map[string]any) {
 	} else {
 		delete(settings, "local-epochs")
 	}
+	if p.CheckpointEvery == atTheEnd {
+		delete(settings, "checkpoint-every")
+	}
+	delete(settings, "resume")
 	if p.DataDir == "" { // Source says where the data were found
 		delete(settings, "data-dir")
 	}

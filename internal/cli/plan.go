@@ -17,10 +17,12 @@ type plan struct {
 	method    algorithms.Algorithm
 	net       *layers.Model
 	partition datasets.PartitionConfig
-	regime    string // of the partition, as the column of rounds.csv has it
-	clients   int    // of a round
-	fresh     string // name of the folder below results, where Out names none
-	tests     span   // images of a label that a client is tested on
+	regime    string            // of the partition, as the column of rounds.csv has it
+	clients   int               // of a round
+	fresh     string            // name of the folder below results, where Out names none
+	old       *pastRecord       // config.json of the run that is resumed
+	flags     map[string]string // that were given, as config.json has them
+	tests     span              // images of a label that a client is tested on
 	notes     []string
 }
 
@@ -28,7 +30,7 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 	if err := ts.twice(); err != nil {
 		return nil, err
 	}
-	p := &plan{settings: defaults()}
+	p := &plan{settings: defaults(), flags: recorded(ts)}
 	if err := p.parse(ts); err != nil {
 		return nil, err
 	}
@@ -56,10 +58,15 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 	if err := p.method.Accepts(p.net); err != nil {
 		return nil, usagef("--model %s: not for %s: %w", p.Model, p.Algo, err)
 	}
-	if p.Out == "" {
+	switch {
+	case p.Resume != "":
+		p.Out = p.Resume
+	case p.Out == "":
 		p.fresh = fmt.Sprintf("%s-%s-%s-%d-%s", p.Algo, p.Dataset, p.regime, p.Seed, now.Format("20060102-150405"))
-	} else if err := results.Check(p.Out, p.Force); err != nil {
-		return nil, usagef("--out %w", err)
+	default:
+		if err := results.Check(p.Out, p.Force); err != nil {
+			return nil, usagef("--out %w", err)
+		}
 	}
 	return p, nil
 }

@@ -147,3 +147,88 @@ func TestSharedSecond(t *testing.T) {
 		t.Errorf("one folder: statuses %v, want 0 and three times 2: %s", statuses, stderrs)
 	}
 }
+
+// TestKilled kills a run and the runs that resume it, each after some lines of output and so at any instant: before a
+// checkpoint, within one, or between an evaluation's rows. The end is that of a run that was never stopped.
+func TestKilled(t *testing.T) {
+	const flags = " --rounds 60 --eval-every 1 --local-steps 2 --batch 8 --clients 4 --model mlp:8 --train-per-class 3 --test-per-class 5"
+	whole, _ := train(t, flags)
+	want := outcome(t, whole)
+	dir := filepath.Join(t.TempDir(), "run")
+	args := append([]string{"train", "--out", dir, "--checkpoint-every", "2"}, strings.Fields(flags)...)
+	kills := 0
+	for _, lines := range []int{7, 3, 5, 4, 8, 3, 6, 1000} {
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Env = append(os.Environ(), asProgram+"=1")
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		pipe, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for out := bufio.NewScanner(pipe); out.Scan(); {
+			if strings.HasPrefix(out.Text(), "round ") {
+				seen++
+			}
+			if seen == lines {
+				_ = cmd.Process.Kill()
+				kills++
+				seen++
+			}
+		}
+		_ = cmd.Wait()
+		for _, name := range []string{"rounds.csv", "clients.csv"} {
+			if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasSuffix(string(text), "\n") {
+				t.Errorf("%s (%v) ends with %q, want whole lines", name, err, text[max(0, len(text)-40):])
+			}
+		}
+		if stderr.Len() > 0 {
+			t.Errorf("after %d lines: %s", lines, &stderr)
+		}
+		args = []string{"train", "--resume", dir}
+	}
+	if kills < 3 { // on a slow machine a run can be over before it is killed
+		t.Errorf("%d kills, want some", kills)
+	}
+	if got := outcome(t, dir); got != want {
+		t.Errorf("killed %d times and resumed, it is\n%s\nwant\n%s", kills, got, want)
+	}
+}
+
+// TestInterruptAndResume stops a run with Ctrl-C, as it prints its first evaluation, and resumes it.
+func TestInterruptAndResume(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals to send")
+	}
+	const flags = " --rounds 300 --eval-every 30 --local-steps 2 --batch 8 --clients 4 --model mlp:8 --train-per-class 3 --test-per-class 5"
+	whole, _ := train(t, flags)
+	dir := filepath.Join(t.TempDir(), "run")
+	cmd := exec.Command(os.Args[0], append([]string{"train", "--out", dir}, strings.Fields(flags)...)...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for out := bufio.NewScanner(pipe); out.Scan(); {
+		if strings.HasPrefix(out.Text(), "round  30 ") {
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = cmd.Wait()
+	if s := object(t, filepath.Join(dir, "summary.json")); cmd.ProcessState.ExitCode() != 130 || s["status"] != "interrupted" || s["rounds"].(float64) < 30 {
+		t.Errorf("%v, summary.json %v, want it interrupted", cmd.ProcessState, s)
+	}
+	resume(t, dir, "")
+	if got, want := outcome(t, dir), outcome(t, whole); got != want {
+		t.Errorf("interrupted and resumed, it is\n%s\nwant\n%s", got, want)
+	}
+}

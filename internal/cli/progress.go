@@ -23,13 +23,14 @@ type progress interface {
 	stop()
 }
 
-// newProgress returns a bar on a terminal, plain lines elsewhere, nothing if the run is to be quiet.
-func newProgress(p *plan, stdout, stderr io.Writer) progress {
+// newProgress returns a bar on a terminal, plain lines elsewhere, nothing if the run is to be quiet. Some rounds are done
+// already if it is resumed.
+func newProgress(p *plan, done int, stdout, stderr io.Writer) progress {
 	switch {
 	case p.Quiet:
 		return silence{}
 	case isTerminal(stderr):
-		return newBar(p.Rounds, stderr, columns(stderr))
+		return newBar(p.Rounds, done, stderr, columns(stderr))
 	}
 	return &lines{w: stdout, rounds: p.Rounds}
 }
@@ -89,7 +90,7 @@ const (
 	barMost  = 24
 )
 
-func newBar(rounds int, w io.Writer, columns int) *bar {
+func newBar(rounds, done int, w io.Writer, columns int) *bar {
 	counts := len(fmt.Sprintf("(%d/%d) ", rounds, rounds))
 	wide := columns >= barText+counts+barTimes+8
 	width := columns - 1 - barText
@@ -105,7 +106,11 @@ func newBar(rounds int, w io.Writer, columns int) *bar {
 		options = append(options, progressbar.OptionShowCount())
 	}
 	options = append(options, progressbar.OptionSetWidth(max(1, min(width, barMost))))
-	return &bar{progressbar.NewOptions(rounds, options...), w}
+	b := &bar{progressbar.NewOptions(rounds, options...), w}
+	if done > 0 {
+		_ = b.b.Set(done)
+	}
+	return b
 }
 
 func (b *bar) Round(int) error {
@@ -151,7 +156,7 @@ func prefix(p, s string) string {
 }
 
 // introduce says what is about to run.
-func (p *plan) introduce(w io.Writer, d *datasets.Dataset) {
+func (p *plan) introduce(w io.Writer, d *datasets.Dataset, done int) {
 	labels := ""
 	if p.Partition == "labels" {
 		labels = fmt.Sprintf(" with %s each (%s), %d training and %s test images a label",
@@ -167,6 +172,9 @@ func (p *plan) introduce(w io.Writer, d *datasets.Dataset) {
 		p.Model, counted(p.net.Size(), "parameter"), counted(p.Rounds, "round"), work, p.Batch, kernels.Best(),
 		counted(min(p.Workers, p.Clients), "worker"))
 	fmt.Fprintf(w, "results: %s\n", p.Out)
+	if done > 0 {
+		fmt.Fprintf(w, "resumed after round %d\n", done)
+	}
 }
 
 // summary is the last line of a run.

@@ -16,7 +16,7 @@ func TestBarFits(t *testing.T) {
 	for _, columns := range []int{34, 40, 60, 70, 75, 80, 120, 300} {
 		for _, rounds := range []int{1, 100, 100000} {
 			var out bytes.Buffer
-			b := newBar(rounds, &out, columns)
+			b := newBar(rounds, 0, &out, columns)
 			for i := range min(rounds, 100) {
 				b.b.Describe("PM 100.0 %  GM 100.0 %")
 				if err := b.b.Set(rounds * (i + 1) / min(rounds, 100)); err != nil {

@@ -28,9 +28,14 @@ type settings struct {
 	EvalEvery, MC                          int
 
 	Seed, Workers int
-	Out           string
+	Out, Resume   string
 	Quiet, Force  bool
+
+	CheckpointEvery int // rounds; 0 for no checkpoint at all
 }
+
+// atTheEnd is a number of rounds from one checkpoint to the next that lets there be one alone.
+const atTheEnd = math.MaxInt
 
 func defaults() *settings {
 	return &settings{
@@ -38,7 +43,7 @@ func defaults() *settings {
 		Dataset: datasets.All()[0].Name, Partition: "labels", Assign: "pairs", Regime: "small",
 		Clients: 10, LabelsPerClient: 5, Alpha: 0.5, MinSamples: 10,
 		Rounds: 100, LocalSteps: 20, Batch: 100, EvalEvery: 10,
-		Seed: 1, Workers: runtime.GOMAXPROCS(0),
+		Seed: 1, Workers: runtime.GOMAXPROCS(0), CheckpointEvery: atTheEnd,
 	}
 }
 
@@ -95,6 +100,8 @@ func (s *settings) options() []option {
 		{Param: algorithms.Param{Name: "mc", Usage: "draws of the weights in a prediction; 0 takes their mean", Value: &s.MC, Max: 256}, category: categoryRounds},
 
 		{Param: choice("out", "folder of the results", &s.Out), category: categoryOutput, shown: "results/<algo>-<dataset>-<regime>-<seed>-<time>"},
+		{Param: whole("checkpoint-every", "rounds from one checkpoint to the next, besides that of the end or of Ctrl-C; 0 for none at all", &s.CheckpointEvery, 0), category: categoryOutput, shown: "that of the end alone"},
+		{Param: choice("resume", "folder of a run to go on with, from its last checkpoint", &s.Resume), category: categoryOutput, shown: "none"},
 		{Param: algorithms.Param{Name: "force", Usage: "replace the run that the folder holds", Value: &s.Force}, category: categoryOutput},
 		{Param: algorithms.Param{Name: "quiet", Usage: "print the summary alone", Value: &s.Quiet}, category: categoryOutput},
 	}

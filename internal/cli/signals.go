@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // A stop is the signal that cancelled a context.
@@ -30,6 +32,29 @@ func untilSignal(parent context.Context) (ctx context.Context, release func()) {
 	return ctx, func() {
 		signal.Stop(came)
 		cancel(nil)
+	}
+}
+
+// patience says what a run is at if it has not ended a moment after its context: the round at hand is finished.
+func patience(ctx context.Context, stderr io.Writer) (release func()) {
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-ctx.Done():
+		case <-done:
+			return
+		}
+		select {
+		case <-time.After(2 * time.Second):
+			fmt.Fprintln(stderr, "note: the round at hand is finished for the checkpoint; once more ends the run at once")
+		case <-done:
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
 	}
 }
 

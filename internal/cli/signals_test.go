@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -72,12 +73,16 @@ func TestExplained(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop{os.Interrupt})
 	for want, res := range map[string]federation.Result{
-		"interrupted after 1 of 2 rounds; results so far are in there":                                                  {Last: &federation.Evaluation{Round: 1}},
-		"interrupted after the last round, in the evaluation with draws of the weights; the other results are in there": {Last: &federation.Evaluation{Round: 2}},
+		"interrupted after 1 of 2 rounds; results so far are in there, and --resume goes on":                                                  {Last: &federation.Evaluation{Round: 1}},
+		"interrupted after the last round, in the evaluation with draws of the weights; the other results are in there, and --resume goes on": {Last: &federation.Evaluation{Round: 2}},
 	} {
 		err := p.explain(ctx, ctx.Err(), res, 1)
 		if err == nil || err.Error() != want || !errors.Is(err, context.Canceled) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+	p.CheckpointEvery = 0
+	if err := p.explain(ctx, ctx.Err(), federation.Result{}, 1); err == nil || strings.Contains(err.Error(), "resume") {
+		t.Errorf("without checkpoints: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fedbayes/datasets"
+	"fedbayes/internal/checkpoint"
 	"fedbayes/internal/federation"
 	"fedbayes/internal/kernels"
 	"fedbayes/internal/results"
@@ -24,9 +25,15 @@ const trainHelp = `Trains a method on clients that share a data set, and writes 
    fedbayes train
    fedbayes train --dataset mnist --rounds 800 --seed 2 --out results/mine
    fedbayes train --algo fedavg --partition dirichlet --alpha 0.1 --participation 0.5
+   fedbayes train --resume results/mine --rounds 1600
 
-Ctrl-C and SIGTERM end a run in order, a second one at once. With --quiet, what is of note is in config.json alone.
-Exit status: 0 done, 2 command line, 3 data, 4 NaN or Inf in a loss, 130 Ctrl-C, 143 SIGTERM, 1 anything else.`
+Ctrl-C and SIGTERM end a run in order, after the round at hand and with a checkpoint; a second one ends it at once. --resume
+goes on from a run's last checkpoint with the run's own settings, and ends with the results of a run that was never stopped.
+Beside it, --rounds may be larger, and --workers, --checkpoint-every, --data-dir and --quiet may be what they like.
+With --quiet, what is of note is in config.json alone.
+
+Exit status: 0 done, 2 command line, 3 data, 4 NaN or Inf in a loss, 5 no checkpoint to resume from or one of another run,
+130 Ctrl-C, 143 SIGTERM, 1 anything else.`
 
 func trainCommand(stderr io.Writer) *cli.Command {
 	ts := texts{}
@@ -53,9 +60,13 @@ func trainCommand(stderr io.Writer) *cli.Command {
 			}
 			ctx, release := untilSignal(c.Context)
 			defer release()
-			p, err := newPlan(ts, time.Now())
+			p, err := planOf(ts, time.Now())
 			if err != nil {
 				return err
+			}
+			if n := p.finished(); n > 0 {
+				fmt.Fprintf(c.App.Writer, "%s: finished, all %s are done; --rounds with more than that goes on\n", p.Out, counted(n, "round"))
+				return nil
 			}
 			return p.train(ctx, c.App.Writer, stderr)
 		},
@@ -78,18 +89,28 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	if !p.Quiet {
-		p.introduce(stdout, data)
+		p.introduce(stdout, data, rec.Rounds())
 		for _, note := range p.notes {
 			fmt.Fprintf(stderr, "note: %s\n", note)
 		}
 	}
-	shown := newProgress(p, stdout, stderr)
-	res, runErr := federation.Run(ctx, p.federation(clients), p.method, p.net, clients, rec, shown)
+	shown := newProgress(p, rec.Rounds(), stdout, stderr)
+	cfg, waited := p.federation(clients), func() {}
+	switch {
+	case p.CheckpointEvery > 0:
+		cfg.Keeper, cfg.KeepEvery = rec, p.CheckpointEvery
+		waited = patience(ctx, stderr)
+	case p.Resume != "":
+		cfg.Keeper, cfg.KeepEvery = onlyRestores{rec}, atTheEnd
+	}
+	res, runErr := federation.Run(ctx, cfg, p.method, p.net, clients, rec, shown)
+	waited()
 	shown.stop()
 	runErr = p.explain(ctx, runErr, res, rec.Rounds())
 	sum, err := rec.Finish(res, runErr)
 	err = errors.Join(runErr, err)
-	if !errors.Is(err, results.ErrLost) {
+	var unusable *checkpoint.Unusable
+	if !errors.Is(err, results.ErrLost) && !errors.As(err, &unusable) {
 		fmt.Fprintln(stdout, p.summary(sum))
 	}
 	return err
@@ -121,8 +142,18 @@ func (p *plan) record(data *datasets.Dataset, splits []datasets.Split) (*results
 			return nil, err
 		}
 	}
-	head := results.Head{Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed), Rounds: p.Rounds}
-	rec, err := results.Create(p.Out, p.Force, head, p.config(data, splits))
+	config := p.config(data, splits)
+	facts, err := config.facts()
+	if err != nil {
+		return nil, err
+	}
+	head := results.Head{
+		Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed), Rounds: p.Rounds, Facts: facts,
+	}
+	if p.Resume != "" {
+		return p.resume(head, config)
+	}
+	rec, err := results.Create(p.Out, p.Force, head, config)
 	var held *results.Held
 	if errors.As(err, &held) {
 		return nil, usagef("--out %w", err)
@@ -147,12 +178,20 @@ func (p *plan) federation(clients []datasets.Client) federation.Config {
 // explain adds to the error of a run what became of its results.
 func (p *plan) explain(ctx context.Context, err error, res federation.Result, rounds int) error {
 	switch {
-	case err == nil, errors.Is(err, results.ErrLost):
+	case err == nil, errors.Is(err, results.ErrLost), errors.As(err, new(*checkpoint.Unusable)):
 		return err
 	case !errors.Is(err, context.Canceled):
 		return fmt.Errorf("%w; results so far are in %s", err, p.Out)
 	case res.Last != nil && res.Last.Round == p.Rounds:
-		return interruption(ctx, "after the last round, in the evaluation with draws of the weights; the other results are in %s", p.Out)
+		return interruption(ctx, "after the last round, in the evaluation with draws of the weights; the other results are in %s%s", p.Out, p.way(rounds))
 	}
-	return interruption(ctx, "after %d of %s; results so far are in %s", rounds, counted(p.Rounds, "round"), p.Out)
+	return interruption(ctx, "after %d of %s; results so far are in %s%s", rounds, counted(p.Rounds, "round"), p.Out, p.way(rounds))
+}
+
+// way says how to go on with a run that was stopped after some rounds.
+func (p *plan) way(rounds int) string {
+	if rounds == 0 || p.CheckpointEvery == 0 {
+		return ""
+	}
+	return ", and --resume goes on"
 }

@@ -94,7 +94,9 @@ func Run(ctx context.Context, cfg Config, m algorithms.Algorithm, net *layers.Mo
 	var res Result
 	err := r.rounds(ctx, rec, &res)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = errors.Join(err, r.keep())
+		if full := r.keep(); full != nil {
+			err = full
+		}
 	}
 	return res, err
 }

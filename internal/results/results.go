@@ -1,5 +1,6 @@
 // Package results writes a run's folder while the run goes: a row of rounds.csv for each evaluation, a row of clients.csv
-// for each client and evaluation, config.json at the start and summary.json at the end.
+// for each client and evaluation, config.json at the start and summary.json at the end. Of a run that keeps snapshots it
+// holds the checkpoints, from which [Resume] goes on.
 //
 // The files can be read at any moment. A row is one write, which is taken back if it fails half-way, so a CSV holds whole
 // lines; the JSON files are renamed into place when they are complete. A round's rows in clients.csv are there before its
@@ -15,8 +16,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"fedbayes/internal/checkpoint"
 	"fedbayes/internal/federation"
 )
 
@@ -26,28 +29,38 @@ const (
 	clientsFile = "clients.csv"
 	configFile  = "config.json"
 	summaryFile = "summary.json"
+
+	checkpoints = "checkpoint" // a folder
 )
 
 func files() []string { return []string{roundsFile, clientsFile, configFile, summaryFile} }
 
-// A Head says what a run is. All of it but Rounds is in every row of rounds.csv.
+// A Head says what a run is. The first two lines are in every row of rounds.csv.
 type Head struct {
 	Algo, Dataset, Regime, Model string
 	Seed                         uint64
-	Rounds                       int // that were asked for
+	Rounds                       int   // that were asked for
+	Facts                        Facts // that a run must share with the one it resumes
 }
 
 // A Run records one run into its folder.
 type Run struct {
 	head    Head
 	dir     string
+	name    string // of the run, in the CSVs
 	rounds  *os.File
 	clients *os.File
 	sum     Summary
-	recent  []federation.Evaluation // the last of them, at most meanOver, without their clients
+	recent  []accuracies // of the last evaluations, at most meanOver
+
+	mark mark     // where the files were after the last round, without its evaluation
+	from *resumed // where to go on from; nil for a run from the start, or one that has gone on
 }
 
-var _ federation.Recorder = (*Run)(nil)
+var (
+	_ federation.Recorder = (*Run)(nil)
+	_ federation.Keeper   = (*Run)(nil)
+)
 
 // ErrLost says that a run's files were removed or replaced while it went on. What is in the folder is not its own, so it
 // writes nothing more.
@@ -70,7 +83,7 @@ func (h *Held) Error() string {
 // held returns an error if the folder holds files of a run.
 func held(dir string) error {
 	var there []string
-	for _, name := range files() {
+	for _, name := range append(files(), checkpoints) {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			there = append(there, name)
 		}
@@ -128,13 +141,15 @@ func Create(dir string, force bool, head Head, config any) (*Run, error) {
 			return nil, err
 		}
 		defer func() { _ = old.Close() }()
-		if err := clear(dir); err != nil {
-			return nil, err
+		if held(dir) != nil {
+			if err := clear(dir); err != nil {
+				return nil, err
+			}
 		}
 	} else if err := held(dir); err != nil {
 		return nil, err
 	}
-	r := &Run{head: head, dir: dir}
+	r := &Run{head: head, dir: dir, name: filepath.Base(dir)}
 	if err := r.begin(config); err != nil {
 		var other *Held
 		if !errors.As(err, &other) {
@@ -194,9 +209,13 @@ func claim(dir string) (*os.File, error) {
 	}
 }
 
-// clear removes the files of a run, and what a killed one may have left of them.
+// clear removes the files of a run, and what a killed one may have left of them. The one whose lock says that somebody is
+// at it goes last.
 func clear(dir string) error {
-	for _, name := range files() {
+	if err := checkpoint.Clear(filepath.Join(dir, checkpoints)); err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(files()) {
 		for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, name+temporary)} {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -230,7 +249,10 @@ func (r *Run) Rounds() int { return r.sum.Rounds }
 // Round implements [federation.Recorder].
 func (r *Run) Round(round int) error {
 	r.sum.Rounds = round
-	return r.lost()
+	if err := r.lost(); err != nil {
+		return err
+	}
+	return r.note()
 }
 
 // Evaluation implements [federation.Recorder].
@@ -238,23 +260,26 @@ func (r *Run) Evaluation(e federation.Evaluation) error {
 	if err := r.lost(); err != nil {
 		return err
 	}
-	name := filepath.Base(r.dir)
 	rows := make([][]string, len(e.Clients))
 	for i, c := range e.Clients {
-		rows[i] = clientRow(name, e.Round, c)
+		rows[i] = clientRow(r.name, e.Round, c)
 	}
 	if err := appendRows(r.clients, rows...); err != nil {
 		return err
 	}
-	if err := appendRows(r.rounds, roundRow(name, r.head, e)); err != nil {
+	if err := appendRows(r.rounds, roundRow(r.name, r.head, e)); err != nil {
 		return err
 	}
-	r.note(e)
+	r.count(e)
 	return nil
 }
 
-// Finish writes summary.json of a run that ended with runErr, nil if it reached its last round, and closes the files.
+// Finish writes summary.json of a run that ended with runErr, nil if it reached its last round, and closes the files. A run
+// that was to go on from a checkpoint and did not get there leaves its files as they are.
 func (r *Run) Finish(res federation.Result, runErr error) (Summary, error) {
+	if r.from != nil {
+		return r.sum, r.close()
+	}
 	r.conclude(res, runErr)
 	err := r.lost()
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 
 	"fedbayes/algorithms"
@@ -86,16 +87,23 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// note takes an evaluation into the summary.
-func (r *Run) note(e federation.Evaluation) {
+// accuracies are those of an evaluation; NaN where the method has no such model.
+type accuracies struct {
+	Round int    `json:"round"`
+	PM    Number `json:"pm_acc"`
+	GM    Number `json:"gm_acc"`
+}
+
+// count takes an evaluation into the summary.
+func (r *Run) count(e federation.Evaluation) {
 	s := &r.sum
 	s.Evaluations++
 	s.LastPM, s.LastGM = score(e.Round, e.Personal), score(e.Round, e.Global)
 	s.BestPM, s.BestGM = better(s.BestPM, s.LastPM), better(s.BestGM, s.LastGM)
 	s.TrainLoss, s.BytesUp, s.BytesDown = Number(e.Loss), e.BytesUp, e.BytesDown
 	s.TrainSeconds, s.EvalSeconds = Number(e.Training.Seconds()), Number(e.Scoring.Seconds())
-	e.Clients = nil // not ours to keep
-	r.recent = append(r.recent, e)
+	last := accuracies{e.Round, Number(pooled(e.Personal).Accuracy), Number(pooled(e.Global).Accuracy)}
+	r.recent = append(slices.Clone(r.recent), last) // a mark has those before
 	r.recent = r.recent[max(0, len(r.recent)-meanOver):]
 }
 
@@ -110,13 +118,13 @@ func (r *Run) conclude(res federation.Result, runErr error) {
 		s.Error = runErr.Error()
 	}
 	s.Mean.Of = len(r.recent)
-	var pm, gm float64
+	var pm, gm Number
 	for _, e := range r.recent {
-		pm += pooled(e.Personal).Accuracy
-		gm += pooled(e.Global).Accuracy
+		pm += e.PM
+		gm += e.GM
 	}
-	n := float64(len(r.recent))
-	s.Mean.PM, s.Mean.GM = Number(pm/n), Number(gm/n)
+	n := Number(len(r.recent))
+	s.Mean.PM, s.Mean.GM = pm/n, gm/n
 	if d := res.Drawn; d != nil {
 		s.Drawn = &Drawn{d.MC, score(d.Round, d.Personal), score(d.Round, d.Global)}
 	}

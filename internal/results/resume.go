@@ -1,0 +1,194 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fedbayes/internal/checkpoint"
+	"fedbayes/internal/federation"
+)
+
+// Facts are what decides the results of a run, by name: two runs with the same facts have the same results.
+type Facts map[string]string
+
+// Differ lists what is not the same, as "zeta is 5 there, 10 here".
+func (f Facts) Differ(here Facts) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		switch v, ok := here[name]; {
+		case !ok:
+			all = append(all, fmt.Sprintf("%s is %s there, and not a setting here", name, f[name]))
+		case v != f[name]:
+			all = append(all, fmt.Sprintf("%s is %s there, %s here", name, f[name], v))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(here)) {
+		if _, ok := f[name]; !ok {
+			all = append(all, fmt.Sprintf("%s is %s here, and not a setting there", name, here[name]))
+		}
+	}
+	return all
+}
+
+// about is what the JSON of a checkpoint says of its run.
+type about struct {
+	Run   string `json:"run"` // its name in the CSVs
+	Facts Facts  `json:"facts"`
+	mark
+}
+
+// A mark is where the files of a run are after a round, without its evaluation.
+type mark struct {
+	RoundsBytes  int64        `json:"rounds_csv_bytes"`
+	ClientsBytes int64        `json:"clients_csv_bytes"`
+	Summary      Summary      `json:"summary"`
+	Recent       []accuracies `json:"recent"`
+}
+
+// resumed is what a run has to do before it goes on.
+type resumed struct {
+	*checkpoint.Checkpoint
+	config any
+}
+
+// Finished returns the number of rounds of the run in a folder, if it is finished with all that belongs to it, and else 0.
+func Finished(dir string) int {
+	var s Summary
+	text, err := os.ReadFile(filepath.Join(dir, summaryFile))
+	if err != nil || json.Unmarshal(text, &s) != nil || s.Status != "finished" || s.Error != "" {
+		return 0
+	}
+	return s.Rounds
+}
+
+// Config reads config.json of the run in a folder into v.
+func Config(dir string, v any) error {
+	text, err := os.ReadFile(filepath.Join(dir, configFile))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(dir, configFile), err)
+	}
+	return nil
+}
+
+// Resume opens the run in a folder to go on from its newest whole checkpoint, of which damaged ones are newer. Nothing is
+// changed until [Run.Restore]; then the CSVs are cut to what they were at the checkpoint, config.json becomes config, and
+// summary.json goes.
+//
+// An error is a *Held if the run still goes on, a *[checkpoint.Unusable] if there is no whole checkpoint, or one of a run
+// with other facts or files.
+func Resume(dir string, head Head, config any) (r *Run, damaged []error, err error) {
+	r = &Run{head: head, dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	for _, f := range []struct {
+		file **os.File
+		name string
+	}{{&r.rounds, roundsFile}, {&r.clients, clientsFile}} {
+		if *f.file, err = os.OpenFile(filepath.Join(dir, f.name), os.O_RDWR|os.O_APPEND, 0); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = unusable(dir, "it has no %s", f.name)
+			}
+			*f.file = nil
+			return r, nil, err
+		}
+	}
+	if !lock(r.rounds) || !in(dir, r.rounds) {
+		return r, nil, &Held{Dir: dir, Busy: true}
+	}
+	c, damaged, err := checkpoint.Open(filepath.Join(dir, checkpoints))
+	if err != nil {
+		return r, nil, err
+	}
+	var a about
+	if err := json.Unmarshal(c.About, &a); err != nil {
+		return r, nil, unusable(dir, "its checkpoint of round %d: %v", c.Round, err)
+	}
+	if all := a.Facts.Differ(head.Facts); len(all) > 0 {
+		return r, nil, unusable(dir, "its checkpoint is of another run: %s", strings.Join(all, "; "))
+	}
+	r.name, r.mark, r.sum, r.recent = a.Run, a.mark, a.Summary, a.Recent
+	r.from = &resumed{c, config}
+	return r, damaged, errors.Join(r.reaches(r.rounds, a.RoundsBytes), r.reaches(r.clients, a.ClientsBytes))
+}
+
+func unusable(dir, format string, args ...any) error {
+	return &checkpoint.Unusable{Dir: dir, Why: fmt.Sprintf(format, args...)}
+}
+
+// reaches returns an error unless a row ends where a file is to be cut.
+func (r *Run) reaches(f *os.File, size int64) error {
+	end := make([]byte, 1)
+	if _, err := f.ReadAt(end, size-1); err != nil || end[0] != '\n' {
+		return unusable(r.dir, "%s is not what it was at the checkpoint of round %d: no row ends at byte %d", filepath.Base(f.Name()), r.sum.Rounds, size)
+	}
+	return nil
+}
+
+// Restore implements [federation.Keeper].
+func (r *Run) Restore(s *federation.Snapshot) error {
+	from := r.from
+	if from == nil {
+		return nil
+	}
+	err := s.Fill(from.Take)
+	if left := from.Left(); err == nil && len(left) > 0 {
+		err = fmt.Errorf("it has %s, which the run has not", left[0])
+	}
+	if err != nil {
+		return unusable(r.dir, "its checkpoint of round %d: %v", from.Round, err)
+	}
+	// A run that is killed in between is resumed from the same checkpoint, and cut once more.
+	if err := r.clients.Truncate(r.mark.ClientsBytes); err != nil {
+		return err
+	}
+	if err := r.rounds.Truncate(r.mark.RoundsBytes); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(r.dir, summaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.from = nil
+	return r.writeJSON(configFile, from.config)
+}
+
+// note marks where the files are.
+func (r *Run) note() error {
+	m := mark{Summary: r.sum, Recent: r.recent}
+	for _, f := range []struct {
+		*os.File
+		bytes *int64
+	}{{r.rounds, &m.RoundsBytes}, {r.clients, &m.ClientsBytes}} {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		*f.bytes = info.Size()
+	}
+	r.mark = m
+	return nil
+}
+
+// Keep implements [federation.Keeper]: it writes a checkpoint.
+func (r *Run) Keep(s *federation.Snapshot) error {
+	if err := r.lost(); err != nil {
+		return err
+	}
+	// A checkpoint must not outlive the rows before it.
+	if err := errors.Join(r.clients.Sync(), r.rounds.Sync()); err != nil {
+		return err
+	}
+	return checkpoint.Save(filepath.Join(r.dir, checkpoints), s.Round, about{r.name, r.head.Facts, r.mark}, s.Tensors())
+}
