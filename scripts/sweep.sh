@@ -6,7 +6,8 @@
 # Behind the second -- stand flags that a script gives; those of its user, before it, override them.
 # sweep_zeta.sh and sweep_rho.sh call it with the paper's values. A sweep can be stopped and started again: cells that
 # are finished are kept, the others are run anew. Other flags of train make another sweep, in another folder. Folders
-# stand below $SWEEP_DIR, which is results/ of the checkout if it is not set.
+# stand below $SWEEP_DIR, which is results/ of the checkout if it is not set. A copy of the joined file goes to $SWEEP_CSV, if
+# that is set; $SWEEP_PROGRAM, if it is, runs in place of what the checkout builds now.
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -80,7 +81,8 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 141' PIPE
 trap 'exit 143' TERM
-(cd "$root" && go build -o "$bin/fedbayes" .)
+program=${SWEEP_PROGRAM:-$bin/fedbayes}
+if [ ! "${SWEEP_PROGRAM:-}" ]; then (cd "$root" && go build -o "$program" .); fi
 mkdir -p "$dir"
 printf '%s\n' "$@" >"$dir/flags.txt"
 
@@ -96,7 +98,7 @@ for seed in $seeds; do
 		fi
 		echo "$flag $value, seed $seed:"
 		status=0
-		"$bin/fedbayes" train "--$flag=$value" --seed "$seed" --out "$cell" --force "$@" || status=$?
+		"$program" train "--$flag=$value" --seed "$seed" --out "$cell" --force "$@" || status=$?
 		case $status in
 		0 | 4) ;;
 		*) exit "$status" ;;
@@ -115,4 +117,5 @@ for value in $values; do
 	done
 done | awk 'NR == 1 { header = $0; print; next } $0 != header' >"$all.tmp"
 mv "$all.tmp" "$all"
+if [ "${SWEEP_CSV:-}" ]; then cp "$all" "$SWEEP_CSV"; fi
 echo "all rounds: $all"
