@@ -63,7 +63,7 @@ func full() *everything {
 	nan := math.Float32frombits(0x7fc01234)
 	return &everything{
 		Embedded: Embedded{five(7)},
-		Q:        inner{five(1), []float32{nan, float32(math.Inf(1)), -0.0, 1e-45, math.MaxFloat32}},
+		Q:        inner{five(1), []float32{nan, float32(math.Inf(1)), float32(math.Copysign(0, -1)), 1e-45, math.MaxFloat32}},
 		OptQ:     &inner{Mu: five(2)}, W: five(3), Precise: []float64{1, 2, 3, 4, math.Pi},
 		Models: []inner{{five(4), nil}, {}, {nil, five(5)}}, Cache: [][]float32{nil, five(6), {1, 2}, {}},
 		Empty: []float32{}, NoneAtAll: []inner{},
