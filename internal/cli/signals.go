@@ -35,10 +35,12 @@ func untilSignal(parent context.Context) (ctx context.Context, release func()) {
 	}
 }
 
-// patience says what a run is at if it has not ended a moment after its context: the round at hand is finished.
-func patience(ctx context.Context, stderr io.Writer) (release func()) {
-	done := make(chan struct{})
-	ended := make(chan struct{})
+// aMoment is how long a run may take to end after a signal without saying why.
+const aMoment = 2 * time.Second
+
+// patience says what a run is at if it was not released some time after its context ended: the round at hand is finished.
+func patience(ctx context.Context, after time.Duration, stderr io.Writer) (release func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		select {
@@ -47,7 +49,7 @@ func patience(ctx context.Context, stderr io.Writer) (release func()) {
 			return
 		}
 		select {
-		case <-time.After(2 * time.Second):
+		case <-time.After(after):
 			fmt.Fprintln(stderr, "note: the round at hand is finished for the checkpoint; once more ends the run at once")
 		case <-done:
 		}

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -64,6 +66,26 @@ func TestHandlerFirst(t *testing.T) {
 	<-ctx.Done()
 	if err := interruption(ctx, "x"); status(err) != statusTerminated {
 		t.Errorf("%v has status %d, want %d", err, status(err), statusTerminated)
+	}
+}
+
+// TestPatience: a run that goes on after a signal says why, and one that ends says nothing.
+func TestPatience(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var said bytes.Buffer
+	patience(ctx, time.Hour, &said)() // it ended by itself
+	release := patience(ctx, time.Hour, &said)
+	cancel()
+	release() // at once
+	if said.Len() > 0 {
+		t.Errorf("said %q, want nothing", &said)
+	}
+	read, write := io.Pipe()
+	release = patience(ctx, 0, write)
+	line, err := bufio.NewReader(read).ReadString('\n')
+	release()
+	if want := "note: the round at hand is finished for the checkpoint; once more ends the run at once\n"; err != nil || line != want {
+		t.Errorf("said %q (%v), want %q", line, err, want)
 	}
 }
 

@@ -99,7 +99,7 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 	switch {
 	case p.CheckpointEvery > 0:
 		cfg.Keeper, cfg.KeepEvery = rec, p.CheckpointEvery
-		waited = patience(ctx, stderr)
+		waited = patience(ctx, aMoment, stderr)
 	case p.Resume != "":
 		cfg.Keeper, cfg.KeepEvery = onlyRestores{rec}, atTheEnd
 	}
