@@ -6,8 +6,9 @@
 #   scripts/paper_mnist.sh [SEED...] [-- FLAGS OF TRAIN...]
 #
 # Seeds are 1 2 3 if none is given. It leaves results/paper_mnist.csv with all evaluations, and results/paper_mnist.md, which
-# is paper_table.sh's table of them. Runs come one after the other, as each takes all cores. It wants the data (see "fedbayes
-# datasets mnist"), and takes hours; it can be stopped and started again, see sweep.sh, where $SWEEP_DIR is explained too.
+# is paper_table.sh's table of them; both grow as runs are done, one after the other, as each takes all cores. It wants the
+# data (see "fedbayes datasets mnist"), and takes hours; it can be stopped and started again, see sweep.sh, where $SWEEP_DIR
+# is explained too.
 set -eu
 seeds=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -44,15 +45,19 @@ runs() {
 	SWEEP_CSV=$tmp/sweep.csv sh "$scripts/sweep.sh" algo "$methods" $seeds "$@" \
 		--dataset "${of%/*}" ${partition:+--regime "${of#*/}"}
 	cat "$tmp/sweep.csv" >>"$tmp/all.csv"
+	awk '!there[$0]++' "$tmp/all.csv" >"$tmp/once.csv" # one header
+	sh "$scripts/paper_table.sh" "$tmp/once.csv" >"$tmp/table.md"
+	cp "$tmp/once.csv" "$results/paper_mnist.csv"
+	cp "$tmp/table.md" "$results/paper_mnist.md"
 }
 
-for of in mnist/small mnist/medium mnist/large fashion-mnist/small; do
-	runs $of "pfedbayes fedavg fedprox perfedavg pfedme fedamp heurfedamp pfedgp ditto local" \
-		"$@" -- --rounds 800 --eval-every 50
+tables="mnist/small mnist/medium mnist/large fashion-mnist/small"
+for of in $tables; do
+	runs $of "pfedbayes fedavg fedprox perfedavg pfedme fedamp heurfedamp ditto local" "$@" -- --rounds 800 --eval-every 50
 	# shellcheck disable=SC2086 # a list of words
 	runs $of bnfed "$@" -- --rounds 5 $epochs --eval-every 1
 done
-awk '!there[$0]++' "$tmp/all.csv" >"$results/paper_mnist.csv" # one header
-sh "$scripts/paper_table.sh" "$results/paper_mnist.csv" >"$tmp/table.md"
-mv "$tmp/table.md" "$results/paper_mnist.md"
+for of in $tables; do # last, as it takes longer than all others
+	runs $of pfedgp "$@" -- --rounds 800 --eval-every 50
+done
 echo "all evaluations: $results/paper_mnist.csv; their table: $results/paper_mnist.md"
