@@ -48,7 +48,8 @@ type Scores struct {
 // Pooled are the scores over the test examples of all clients.
 type Pooled struct {
 	metrics.Report
-	Clients metrics.Spread // of the accuracy
+	Bins    [metrics.Bins]metrics.Bin // of the calibration error
+	Clients metrics.Spread            // of the accuracy
 }
 
 // random reports whether the method's predictions draw weights.
@@ -136,7 +137,7 @@ func pool(stats []*metrics.Stat) *Pooled {
 		all.Merge(*s)
 		reports = append(reports, s.Report())
 	}
-	return &Pooled{all.Report(), metrics.Across(reports)}
+	return &Pooled{all.Report(), all.Bins, metrics.Across(reports)}
 }
 
 // finite returns a *algorithms.NonFinite if some model's likelihood is not a number.

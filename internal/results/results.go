@@ -1,5 +1,5 @@
 // Package results writes a run's folder while the run goes: a row of rounds.csv for each evaluation, a row of clients.csv
-// for each client and evaluation, config.json at the start and summary.json at the end. Of a run that keeps snapshots it
+// for each client and evaluation, config.json at the start, reliability.csv and summary.json at the end. Of a run that keeps snapshots it
 // holds the checkpoints, from which [Resume] goes on.
 //
 // The files can be read at any moment. A row is one write, which is taken back if it fails half-way, so a CSV holds whole
@@ -30,10 +30,12 @@ const (
 	configFile  = "config.json"
 	summaryFile = "summary.json"
 
+	reliabilityFile = "reliability.csv"
+
 	checkpoints = "checkpoint" // a folder
 )
 
-func files() []string { return []string{roundsFile, clientsFile, configFile, summaryFile} }
+func files() []string { return []string{roundsFile, clientsFile, configFile, summaryFile, reliabilityFile} }
 
 // A Head says what a run is. The first two lines are in every row of rounds.csv.
 type Head struct {
@@ -274,7 +276,7 @@ func (r *Run) Evaluation(e federation.Evaluation) error {
 	return nil
 }
 
-// Finish writes summary.json of a run that ended with runErr, nil if it reached its last round, and closes the files. A run
+// Finish writes reliability.csv and summary.json of a run that ended with runErr, nil if it reached its last round, and closes the files. A run
 // that was to go on from a checkpoint and did not get there leaves its files as they are.
 func (r *Run) Finish(res federation.Result, runErr error) (Summary, error) {
 	if r.from != nil {
@@ -283,7 +285,7 @@ func (r *Run) Finish(res federation.Result, runErr error) (Summary, error) {
 	r.conclude(res, runErr)
 	err := r.lost()
 	if err == nil {
-		err = r.writeJSON(summaryFile, r.sum)
+		err = errors.Join(r.writeReliability(res), r.writeJSON(summaryFile, r.sum))
 	} else if errors.Is(runErr, ErrLost) {
 		err = nil // said already
 	}
@@ -330,7 +332,7 @@ func writeRow(f *os.File, cells []string) error {
 // temporary ends the name of a file until it is complete.
 const temporary = ".tmp"
 
-// writeJSON writes a file of the folder under another name and renames it.
+// writeJSON makes v a file of the folder.
 func (r *Run) writeJSON(name string, v any) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -339,8 +341,13 @@ func (r *Run) writeJSON(name string, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	return r.replace(name, text.Bytes())
+}
+
+// replace writes a file of the folder under another name and renames it.
+func (r *Run) replace(name string, text []byte) error {
 	path := filepath.Join(r.dir, name)
-	err := os.WriteFile(path+temporary, text.Bytes(), 0o644)
+	err := os.WriteFile(path+temporary, text, 0o644)
 	if err == nil {
 		err = os.Rename(path+temporary, path)
 	}

@@ -82,7 +82,7 @@ func Config(dir string, v any) error {
 
 // Resume opens the run in a folder to go on from its newest whole checkpoint, of which damaged ones are newer. Nothing is
 // changed until [Run.Restore]; then the CSVs are cut to what they were at the checkpoint, config.json becomes config, and
-// summary.json goes.
+// summary.json and reliability.csv go.
 //
 // An error is a *Held if the run still goes on, a *[checkpoint.Unusable] if there is no whole checkpoint, or one of a run
 // with other facts or files.
@@ -157,8 +157,10 @@ func (r *Run) Restore(s *federation.Snapshot) error {
 	if err := r.rounds.Truncate(r.mark.RoundsBytes); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(r.dir, summaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, name := range []string{summaryFile, reliabilityFile} {
+		if err := os.Remove(filepath.Join(r.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	r.from = nil
 	return r.writeJSON(configFile, from.config)
