@@ -35,7 +35,9 @@ const (
 	checkpoints = "checkpoint" // a folder
 )
 
-func files() []string { return []string{roundsFile, clientsFile, configFile, summaryFile, reliabilityFile} }
+func files() []string {
+	return []string{roundsFile, clientsFile, configFile, summaryFile, reliabilityFile}
+}
 
 // A Head says what a run is. The first two lines are in every row of rounds.csv.
 type Head struct {
