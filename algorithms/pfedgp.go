@@ -28,8 +28,7 @@ import (
 // A step's examples are drawn afresh, as many of each class, and pass the network in batches; the size of a batch changes
 // nothing but speed. The loss that is reported is the mean over its targets of −log p(y|x), by the tree as it predicts.
 //
-// Achituve et al., Personalized Federated Learning with Gaussian Processes. NeurIPS 2021. Defaults are those of the public
-// code (github.com/IdanAchituve/pFedGP).
+// Achituve et al., Personalized Federated Learning with Gaussian Processes. NeurIPS 2021.
 type PFedGP struct {
 	Descent // of θ
 
@@ -45,17 +44,32 @@ type PFedGP struct {
 	GibbsEval   int     // of a chain in a prediction
 }
 
-// NewPFedGP returns pFedGP with its defaults.
+// NewPFedGP returns pFedGP for many steps a round.
 //
-// Deviates: inference is variational, which is deterministic and as good with fewer factorisations than the code's sampler
-// (gibbs). Context is bounded, because that of the code, half of all examples, costs the cube of their number in each step.
+// Deviates: inference is variational, which is deterministic and wants fewer factorisations than the code's sampler.
+// Context is bounded, because that of the code, half of all examples, costs the cube of their number in each step. The
+// learning rate is 0.001 in place of 0.05, because the code takes one step a round: with twenty, in the small regime of
+// MNIST, PM falls from 92.6 % at round 5 to 90.4 % at round 30 with 0.05, and rises to 93.1 % with 0.001.
 func NewPFedGP() *PFedGP {
 	return &PFedGP{
-		Descent: Descent{Optimizer: "sgd", LR: 0.05, Momentum: 0.9, WeightDecay: 1e-3},
+		Descent: Descent{Optimizer: "sgd", LR: 0.001, Momentum: 0.9, WeightDecay: 1e-3},
 		GP:      "pg-vi", Clip: 50, Context: 25, ContextEval: 100, Scale: 8, Length: 1,
 		Sweeps: 10, Chains: 20, GibbsSteps: 5, GibbsEval: 30,
 	}
 }
+
+// NewPFedGPCode returns pFedGP as the public code has it (github.com/IdanAchituve/pFedGP), which goes with one step a
+// round: a Gibbs sampler, and no bound on the context.
+//
+// Deviates: a branch has the probability E σ(f); see package gp.
+func NewPFedGPCode() *PFedGP {
+	m := NewPFedGP()
+	m.LR, m.GP, m.Context, m.ContextEval = 0.05, "gibbs", maxContext, maxContext
+	return m
+}
+
+// maxContext bounds the examples of a class that processes rest on: no class of a client has so many.
+const maxContext = 10000
 
 // Constants of the inference.
 const (
@@ -67,8 +81,8 @@ func (m *PFedGP) Params() []Param {
 	return append(m.Descent.Params(),
 		Param{Name: "gp", Usage: "Gaussian processes: variational or sampled on a tree of classes, or one variational for each class against the rest", Value: &m.GP, OneOf: []string{"pg-vi", "gibbs", "ovr"}},
 		Param{Name: "clip", Usage: "largest norm of a step's gradient", Value: &m.Clip, Open: true, Max: inf},
-		Param{Name: "context", Usage: "examples of a class that a step takes as known at most, and as many to predict", Value: &m.Context, Min: 1, Max: 10000},
-		Param{Name: "context-eval", Usage: "training examples of a class that predictions rest on at most", Value: &m.ContextEval, Min: 1, Max: 10000},
+		Param{Name: "context", Usage: "examples of a class that a step takes as known at most, and as many to predict", Value: &m.Context, Min: 1, Max: maxContext},
+		Param{Name: "context-eval", Usage: "training examples of a class that predictions rest on at most", Value: &m.ContextEval, Min: 1, Max: maxContext},
 		Param{Name: "kernel-scale", Usage: "variance of a process", Value: &m.Scale, Open: true, Max: inf},
 		Param{Name: "kernel-length", Usage: "distance, between embeddings of length 1, over which a process varies", Value: &m.Length, Min: 1e-3, Max: inf},
 		Param{Name: "sweeps", Usage: "sweeps of variational inference at most", Value: &m.Sweeps, Min: 1, Max: 1000},

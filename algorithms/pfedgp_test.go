@@ -236,7 +236,7 @@ func gp64(m *PFedGP, start []float32, data *Data, r rng.Stream) (theta []float64
 func TestPFedGPRound(t *testing.T) {
 	for _, most := range []float64{50, 0.3} {
 		m := NewPFedGP()
-		m.Context, m.Clip = 3, most
+		m.Context, m.Clip, m.LR = 3, most, 0.05
 		w := testWorker(t, erase(m))
 		s := m.Server(w.Task, w.CPU, rng.Stream{Seed: 1})
 		if want := testIn*testHidden + testHidden; len(s) != want {
@@ -298,7 +298,7 @@ func TestPFedGPLearns(t *testing.T) {
 	for _, kind := range []string{"pg-vi", "gibbs", "ovr"} {
 		t.Run(kind, func(t *testing.T) {
 			m := NewPFedGP()
-			m.GP, m.Chains, m.GibbsEval = kind, 5, 5
+			m.GP, m.LR, m.Chains, m.GibbsEval = kind, 0.05, 5, 5
 			w, r := testWorker(t, erase(m)), rng.Stream{Seed: 3}
 			train, test := testExamples(1, 60), testExamples(2, 100)
 			s := m.Server(w.Task, w.CPU, r)
@@ -337,6 +337,7 @@ func TestPFedGPLearns(t *testing.T) {
 func TestPFedGPOneClass(t *testing.T) {
 	for _, n := range []int{1, 5} {
 		m := NewPFedGP()
+		m.LR, m.WeightDecay = 0.05, 0.1
 		w, r, ex := testWorker(t, erase(m)), rng.Stream{Seed: 4}, testExamples(1, n)
 		for i := range ex.Y {
 			ex.Y[i] = 1

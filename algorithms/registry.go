@@ -90,7 +90,7 @@ func All() []Entry {
 			Name:    "heurfedamp",
 			About:   "fedamp whose mixes go by the angles between clients' weights",
 			Paper:   "Huang et al., Personalized Cross-Silo Federated Learning on Non-IID Data, AAAI 2021",
-			Presets: []Preset{{Name: "paper", About: "Section 4 of the paper", New: func() Algorithm { return erase(NewHeurFedAMP()) }}},
+			Presets: []Preset{{Name: "paper", About: "the paper's variant for deep networks", New: func() Algorithm { return erase(NewHeurFedAMP()) }}},
 		},
 		{
 			Name:  "perfedavg",
@@ -130,10 +130,13 @@ func All() []Entry {
 			Presets: []Preset{{Name: "paper", About: "Algorithms 1 and 2 of the paper", New: func() Algorithm { return erase(NewBNFed()) }}},
 		},
 		{
-			Name:    "pfedgp",
-			About:   "one network for all below Gaussian processes of each client's own",
-			Paper:   "Achituve et al., Personalized Federated Learning with Gaussian Processes, NeurIPS 2021",
-			Presets: []Preset{{Name: "paper", About: "the paper's, with variational inference", New: func() Algorithm { return erase(NewPFedGP()) }}},
+			Name:  "pfedgp",
+			About: "one network for all below Gaussian processes of each client's own",
+			Paper: "Achituve et al., Personalized Federated Learning with Gaussian Processes, NeurIPS 2021",
+			Presets: []Preset{
+				{Name: "paper", About: "the paper's, with variational inference and many steps a round", New: func() Algorithm { return erase(NewPFedGP()) }},
+				{Name: "code", About: "what the public code does, with a Gibbs sampler; take --local-steps 1", New: func() Algorithm { return erase(NewPFedGPCode()) }},
+			},
 		},
 		{
 			Name:    "local",

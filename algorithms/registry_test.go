@@ -89,8 +89,6 @@ func TestIdle(t *testing.T) {
 	closed, adam := NewPFedBayesCode(), NewFedAvg()
 	closed.Rule = "closed-form"
 	adam.Optimizer = "adam"
-	sampled := NewPFedGP()
-	sampled.GP = "gibbs"
 	fixed, apart := NewPerFedAvg(), NewPFedMe()
 	fixed.InnerLR, apart.Lambda = 0, 0
 	for _, tt := range []struct {
@@ -102,7 +100,7 @@ func TestIdle(t *testing.T) {
 		{erase(adam), []string{"momentum", "weight-decay"}},
 		{erase(fixed), []string{"adapt-steps", "hessian"}},
 		{erase(apart), []string{"beta", "lr-global", "weighting"}},
-		{erase(sampled), []string{"sweeps"}},
+		{erase(NewPFedGPCode()), []string{"sweeps"}},
 		{erase(NewPFedGP()), []string{"chains", "gibbs-eval-steps", "gibbs-steps"}},
 		{erase(NewPerFedAvg()), nil},
 		{erase(NewPFedMe()), nil},

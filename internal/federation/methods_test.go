@@ -215,6 +215,7 @@ func TestBytes(t *testing.T) {
 		{"ditto", "paper", map[string]any{"train-all": true}, size, size, able},
 		{"bnfed", "paper", nil, size, size + classes, sampled}, // and the examples of each label
 		{"pfedgp", "paper", nil, below, below, sampled},
+		{"pfedgp", "code", nil, below, below, sampled},
 		{"local", "paper", nil, 0, 0, able},
 	}
 	covered := map[string]bool{}
@@ -258,7 +259,7 @@ func TestModels(t *testing.T) {
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
 		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true}, "perfedavg/paper": {true, true},
 		"fedavg/paper":  {false, true},
-		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "bnfed/paper": {false, true},
+		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "pfedgp/code": {true, false}, "bnfed/paper": {false, true},
 	}
 	eachMethod(t, func(t *testing.T, name string, make func() algorithms.Algorithm) {
 		_, d, _ := play(t, config(), make(), toys(mixed...))
