@@ -9,7 +9,7 @@ import "math"
 // All else is FedAMP's; α is in the proximal term alone. Angles of networks with one start differ by little, so that σ has
 // to be large.
 //
-// Huang et al., Personalized Cross-Silo Federated Learning on Non-IID Data. AAAI 2021. Section 4.
+// Huang et al., Personalized Cross-Silo Federated Learning on Non-IID Data. AAAI 2021.
 type HeurFedAMP struct {
 	FedAMP
 	SelfWeight float64 // ξᵢᵢ; 0 stands for one part in as many as the server knows clients
