@@ -48,7 +48,7 @@ heurfedamp) grid="
 	lr 0.05 0.1 0.2 0.5" ;;
 pfedgp) grid="
 	context 25 50 100
-	lr 0.01 0.02 0.05 0.1" ;;
+	lr 0.0003 0.001 0.003 0.01 0.05" ;;
 *)
 	echo "usage: search.sh METHOD [SEED...] [-- FLAGS OF TRAIN...]     a METHOD that has a grid in $0" >&2
 	exit 2
