@@ -24,7 +24,8 @@ import (
 //	D  what a client downloads
 //	U  what a client uploads
 //
-// All four are plain structs of exported fields, or slices of float32: the loop counts their bytes.
+// All four are plain structs of exported fields, or slices of float32: the loop counts the bytes of messages, and saves and
+// restores states (internal/state), which is why nothing that a later round needs may stand elsewhere.
 type Method[S, C, D, U any] interface {
 	// Params lists the hyper-parameters, with pointers to them.
 	Params() []Param
