@@ -21,7 +21,7 @@ fedavg | local) grid="
 	lr 0.01 0.02 0.05 0.1 0.2 0.5" ;;
 fedprox) grid="
 	mu 0.001 0.01 0.1 1
-	lr 0.01 0.02 0.05 0.1 0.2 0.5" ;;
+	lr 0.05 0.1 0.2" ;;
 bnfed)
 	length="--rounds 5 --local-epochs 10"
 	grid="
@@ -29,23 +29,22 @@ bnfed)
 	noise-var 0.1 0.5 1"
 	;;
 perfedavg) grid="
-	inner-lr 0.001 0.01 0.03 0.1
-	lr 0.001 0.003 0.01 0.03 0.1" ;;
+	inner-lr 0.01 0.03 0.1
+	lr 0.01 0.03 0.1 0.2" ;;
 pfedme) grid="
-	lr-global 0.005 0.01 0.02
-	lr 0.05 0.09
-	lambda 15 30
+	lr-global 0.005 0.02 0.05
+	lr 0.03 0.09
+	lambda 5 15
 	beta 1 2" ;;
 ditto) grid="
-	lambda 0.01 0.1 1
-	lr 0.02 0.05 0.1 0.2" ;;
-fedamp) grid="
-	step 1 10 1e4
-	sigma 0.1 1 10
+	lambda 0.03 0.1 0.3 1
 	lr 0.05 0.1 0.2" ;;
+fedamp) grid="
+	sigma 0.3 1 3 10
+	lr 0.1 0.2 0.5" ;;
 heurfedamp) grid="
-	sigma 10 25 50 100
-	lr 0.05 0.1 0.2 0.5" ;;
+	sigma 25 50 100
+	lr 0.1 0.2 0.5" ;;
 pfedgp) grid="
 	context 25 50 100
 	lr 0.0003 0.001 0.003 0.01 0.05" ;;
