@@ -21,8 +21,12 @@ var allowed = []struct {
 	{"fedbayes", []string{"internal/cli"}},
 	{"internal/cli", []string{
 		"internal/federation", "internal/results", "internal/checkpoint", "algorithms", "layers", "datasets", "internal/metrics", "internal/kernels",
+		"internal/report", "internal/plots", "internal/runs",
 		"github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "github.com/xrash/smetrics",
 	}},
+	{"internal/report", []string{"internal/plots", "internal/runs"}},
+	{"internal/plots", []string{"internal/runs", "gonum.org/v1/plot"}},
+	{"internal/runs", nil},
 	{"internal/results", []string{"internal/federation", "internal/checkpoint", "algorithms", "internal/metrics"}},
 	{"internal/federation", []string{
 		"algorithms", "layers", "datasets", "internal/metrics", "internal/state", "internal/rng", "internal/kernels",

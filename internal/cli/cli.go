@@ -95,7 +95,7 @@ func (s *sticky) Write(p []byte) (int, error) {
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
-	commands := []*cli.Command{trainCommand(stderr), algosCommand(), modelsCommand(), datasetsCommand(), versionCommand()}
+	commands := []*cli.Command{trainCommand(stderr), plotCommand(stderr), reportCommand(), algosCommand(), modelsCommand(), datasetsCommand(), versionCommand()}
 	commands = append(commands, helpCommand())
 	for _, c := range commands {
 		c.OnUsageError = commandUsage

@@ -73,13 +73,13 @@ func registries() *strings.Replacer {
 func TestRefused(t *testing.T) {
 	registered := registries()
 	for line, want := range map[string]string{
-		"trian":         `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
-		"--help trian":  `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
+		"trian":         `command "trian": want one of train, plot, report, algos, models, datasets, version, help (did you mean train?)`,
+		"--help trian":  `command "trian": want one of train, plot, report, algos, models, datasets, version, help (did you mean train?)`,
 		"-h train x":    `help: unexpected argument "x"`,
 		"-x":            `-x: a flag follows its command, as in fedbayes train -x`,
 		"train -v":      `-v: train has no such flag (fedbayes train --help lists them)`,
 		"models --v":    `-v: models has no such flag (fedbayes models --help lists them)`,
-		"help trian":    `command "trian": want one of train, algos, models, datasets, version, help (did you mean train?)`,
+		"help trian":    `command "trian": want one of train, plot, report, algos, models, datasets, version, help (did you mean train?)`,
 		"--rounds 5":    `--rounds: a flag follows its command, as in fedbayes train --rounds`,
 		"version now":   `version: unexpected argument "now"`,
 		"models mlp":    `models: unexpected argument "mlp"`,

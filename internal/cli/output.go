@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+)
+
+// replaceFile writes a file under another name and renames it, so that nobody sees half of it.
+func replaceFile(path string, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	temporary := path + ".tmp"
+	err := os.WriteFile(temporary, text.Bytes(), 0o644)
+	if err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		return errors.Join(err, forget(temporary))
+	}
+	return nil
+}
+
+// forget removes a file that may be there.
+func forget(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// checkFile returns an error if the value of --out cannot be the name of a file with one of these extensions.
+func checkFile(path string, extensions ...string) (extension string, err error) {
+	for _, e := range extensions {
+		if len(path) > len(e)+1 && path[len(path)-len(e)-1:] == "."+e {
+			extension = e
+		}
+	}
+	if extension == "" {
+		return "", usagef("--out %q: want a name that ends with .%s", path, strings.Join(extensions, " or ."))
+	}
+	if path[0] == '-' {
+		return "", usagef("--out %q: want a file (write ./%s for one of that name)", path, path)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "", usagef("--out %s: want a file, this is a folder", path)
+	}
+	return extension, nil
+}

@@ -1,0 +1,109 @@
+package runs
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A table is a CSV with names in its first line.
+type table struct {
+	path   string
+	names  []string
+	column map[string]int // of two with one name, the first
+	rows   [][]string
+	lines  []int // of the file, by row
+}
+
+// readTable reads a CSV, all of whose rows are as long as the first.
+func readTable(path string) (*table, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	t := &table{path: path, column: map[string]int{}}
+	r := csv.NewReader(f)
+	r.FieldsPerRecord = -1 // the error is ours
+	for {
+		cells, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var wrong *csv.ParseError
+		if errors.As(err, &wrong) {
+			return nil, fmt.Errorf("%s: line %d: %w", path, wrong.Line, wrong.Err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		line, _ := r.FieldPos(0)
+		if t.names == nil {
+			t.names = cells
+			for i, name := range slices.Backward(cells) {
+				t.column[name] = i
+			}
+			continue
+		}
+		if len(cells) != len(t.names) {
+			return nil, fmt.Errorf("%s: line %d has %d cells, want %d as in the first line", path, line, len(cells), len(t.names))
+		}
+		t.rows, t.lines = append(t.rows, cells), append(t.lines, line)
+	}
+	if t.names == nil {
+		return nil, fmt.Errorf("%s: empty", path)
+	}
+	return t, nil
+}
+
+// need returns an error unless the table has these columns.
+func (t *table) need(names ...string) error {
+	for _, name := range names {
+		if _, ok := t.column[name]; !ok {
+			return fmt.Errorf("%s: no column %s; it has %s", t.path, name, strings.Join(t.names, ", "))
+		}
+	}
+	return nil
+}
+
+// text returns a cell, "" where there is no such column.
+func (t *table) text(row int, name string) string {
+	i, ok := t.column[name]
+	if !ok {
+		return ""
+	}
+	return t.rows[row][i]
+}
+
+// whole returns the number in a cell, which is to be ≥ 0.
+func (t *table) whole(row int, name string) (int, error) {
+	s := t.text(row, name)
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s: line %d: %s is %q, want a whole number ≥ 0", t.path, t.lines[row], name, s)
+	}
+	return n, nil
+}
+
+// number returns the number in a cell. There is none in an empty one, and none where it is NaN or infinite.
+func (t *table) number(row int, name string) (v float64, ok bool, err error) {
+	s := t.text(row, name)
+	if s == "" {
+		return 0, false, nil
+	}
+	v, err = strconv.ParseFloat(s, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false, fmt.Errorf("%s: line %d: %s is %q, want a number", t.path, t.lines[row], name, s)
+	}
+	return v, !math.IsNaN(v) && !math.IsInf(v, 0), nil
+}
