@@ -12,6 +12,22 @@ type score struct {
 	mi         float64 // H[p̄] − meanₘ H[pₘ]
 }
 
+// scored scores row i of logp [members, rows, classes] for label y. If a probability is NaN or infinite, so is all else,
+// and the class is none.
+func scored(logp []float32, i, members, rows, classes, y int) score {
+	var e score
+	if row := logp[i*classes:]; members == 1 {
+		e = single(row[:classes], y)
+	} else {
+		e = mixture(row, members, rows*classes, classes, y)
+	}
+	if math.IsNaN(e.brier - e.brier) {
+		nan := math.NaN()
+		e = score{class: -1, confidence: nan, logp: nan, brier: nan, entropy: nan, mi: nan}
+	}
+	return e
+}
+
 // single scores the log-probabilities of the only member, logp [classes], for label y. Without a mean there is no
 // logarithm to take. The largest p is found by its bits, which order as p ≥ 0 does: an integer comparison compiles to a
 // conditional move, and the branch that it saves was mispredicted for a third of the running time.

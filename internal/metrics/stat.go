@@ -54,26 +54,32 @@ type Stat struct {
 // never correct and turns every sum but N and Correct into NaN, here and in all that this Stat is merged into.
 // Add panics if the lengths do not fit the shape or a label is no class. It does not allocate.
 func (s *Stat) Add(logp []float32, members, rows, classes int, labels []float32) {
-	if members < 1 || rows < 0 || classes < 1 {
-		panic(fmt.Sprintf("metrics: Add: shape [%d, %d, %d], want members ≥ 1, rows ≥ 0, classes ≥ 1", members, rows, classes))
-	}
-	if len(logp) != members*rows*classes {
-		panic(fmt.Sprintf("metrics: Add: %d log-probabilities, want %d for [%d, %d, %d]", len(logp), members*rows*classes, members, rows, classes))
-	}
+	fits("Add", logp, members, rows, classes)
 	if len(labels) != rows {
 		panic(fmt.Sprintf("metrics: Add: %d labels, want %d", len(labels), rows))
 	}
 	for i, label := range labels {
-		if !(label >= 0 && label < float32(classes)) || label != float32(int(label)) {
-			panic(fmt.Sprintf("metrics: Add: label %v of row %d, want an integer in [0, %d)", label, i, classes))
-		}
-		y, row := int(label), logp[i*classes:]
-		if members == 1 {
-			s.add(single(row[:classes], y), y)
-			continue
-		}
-		s.add(mixture(row, members, rows*classes, classes, y), y)
+		y := class("Add", label, i, classes)
+		s.add(scored(logp, i, members, rows, classes, y), y)
 	}
+}
+
+// fits panics if there are not as many log-probabilities as the shape says.
+func fits(caller string, logp []float32, members, rows, classes int) {
+	if members < 1 || rows < 0 || classes < 1 {
+		panic(fmt.Sprintf("metrics: %s: shape [%d, %d, %d], want members ≥ 1, rows ≥ 0, classes ≥ 1", caller, members, rows, classes))
+	}
+	if len(logp) != members*rows*classes {
+		panic(fmt.Sprintf("metrics: %s: %d log-probabilities, want %d for [%d, %d, %d]", caller, len(logp), members*rows*classes, members, rows, classes))
+	}
+}
+
+// class returns the label of row i as a number, and panics if it is no class.
+func class(caller string, label float32, i, classes int) int {
+	if !(label >= 0 && label < float32(classes)) || label != float32(int(label)) {
+		panic(fmt.Sprintf("metrics: %s: label %v of row %d, want an integer in [0, %d)", caller, label, i, classes))
+	}
+	return int(label)
 }
 
 // Merge adds the examples of o.
@@ -93,10 +99,6 @@ func (s *Stat) Merge(o Stat) {
 
 // add counts one scored example of class y.
 func (s *Stat) add(e score, y int) {
-	if math.IsNaN(e.brier - e.brier) { // NaN or infinite: one of the probabilities is
-		nan := math.NaN()
-		e = score{class: -1, confidence: nan, logp: nan, brier: nan, entropy: nan, mi: nan}
-	}
 	bin := &s.Bins[binOf(e.confidence)]
 	if e.class == y {
 		s.Correct++
