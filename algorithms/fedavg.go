@@ -35,6 +35,12 @@ func (m *FedAvg) Train(ctx context.Context, w *Worker, d []float32, _ *None, dat
 	return p, rep, err
 }
 
+// Adapt fine-tunes: a newcomer keeps the weights that it would upload.
+func (m *FedAvg) Adapt(ctx context.Context, w *Worker, s []float32, data *Data, r rng.Stream) (Predictor, error) {
+	p, _, err := m.Train(ctx, w, s, new(None), data, r)
+	return Point(p), err
+}
+
 func (m *FedAvg) Aggregate(s *[]float32, ups []Upload[[]float32]) { *s = average(ups) }
 
 func (m *FedAvg) Personal([]float32, None, *datasets.Examples) Predictor { return nil }

@@ -33,3 +33,9 @@ func (m *FedProx) Train(ctx context.Context, w *Worker, d []float32, c *None, da
 	w.Exec.Set("mu", float32(m.Mu))
 	return m.FedAvg.Train(ctx, w, d, c, data, r)
 }
+
+// Adapt fine-tunes as FedAvg does, held near the server's weights.
+func (m *FedProx) Adapt(ctx context.Context, w *Worker, s []float32, data *Data, r rng.Stream) (Predictor, error) {
+	p, _, err := m.Train(ctx, w, s, new(None), data, r)
+	return Point(p), err
+}

@@ -142,12 +142,22 @@ type adaptation struct {
 
 // Members implements [Predictor]. The mini-batches are those of r. All members are the same.
 func (p adaptation) Members(w *Worker, dst, x []float32, m int, r rng.Stream) {
-	theta := slices.Clone(p.start)
-	data := &Data{Batches: &datasets.Batches{Of: p.train, Size: w.Batch, Stream: r, Epoch: r.Round}}
-	for range p.steps {
-		w.CPU.Axpy(theta, float32(-p.lr), w.gradient(theta, w.next(data)))
+	data := &Data{Batches: &datasets.Batches{Of: p.train, Size: w.Batch, Stream: r, Epoch: r.Round}, Steps: p.steps}
+	w.adapted(p.start, p.lr, data).Members(w, dst, x, m, r)
+}
+
+// adapted returns the weights that are data's steps of gradient descent away from start.
+func (w *Worker) adapted(start []float32, lr float64, data *Data) Point {
+	theta := slices.Clone(start)
+	for range data.Steps {
+		w.CPU.Axpy(theta, float32(-lr), w.gradient(theta, w.next(data)))
 	}
-	Point(theta).Members(w, dst, x, m, r)
+	return theta
+}
+
+// Adapt is what a personal model is made by, with as many steps as the newcomer has mini-batches.
+func (m *PerFedAvg) Adapt(ctx context.Context, w *Worker, s []float32, data *Data, _ rng.Stream) (Predictor, error) {
+	return w.adapted(s, m.InnerLR, data), ctx.Err()
 }
 
 // Random implements [Predictor].

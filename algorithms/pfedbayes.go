@@ -287,6 +287,13 @@ func (s stepper) update() int {
 	return s.CPU.ClampMin(s.g.Rho, rhoFloor)
 }
 
+// Adapt fits a newcomer's posterior, which begins at the prior w whatever Start says: a client that comes late has w.
+func (m *PFedBayes) Adapt(ctx context.Context, wk *Worker, s priors.Gaussian, data *Data, r rng.Stream) (Predictor, error) {
+	c := PFedBayesState{Q: s.Clone()}
+	_, _, err := m.Train(ctx, wk, s, &c, data, r)
+	return Bayes(c.Q), err
+}
+
 func (m *PFedBayes) Aggregate(s *priors.Gaussian, ups []Upload[priors.Gaussian]) {
 	var qs []priors.Gaussian
 	for _, u := range ups {

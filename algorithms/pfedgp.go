@@ -168,6 +168,12 @@ func (m *PFedGP) Aggregate(s *[]float32, ups []Upload[[]float32]) { *s = mean(up
 func (m *PFedGP) Personal(s []float32, _ None, train *datasets.Examples) Predictor {
 	return &processes{m, s, train}
 }
+
+// Adapt takes no steps: a newcomer needs no more than processes of its data.
+func (m *PFedGP) Adapt(_ context.Context, _ *Worker, s []float32, data *Data, _ rng.Stream) (Predictor, error) {
+	return m.Personal(s, None{}, data.Of), nil
+}
+
 func (m *PFedGP) Global([]float32) Predictor { return nil }
 func (m *PFedGP) TrainsAll() bool            { return false }
 

@@ -24,6 +24,9 @@ type Entry struct {
 
 	Bayesian bool // predictions can draw weights
 	Alone    bool // nothing is sent, so it is the same which clients a round samples
+
+	Closed   string // why a client that took no part gets no model of its own; "" if it does
+	Stepless bool   // such a client takes no steps to it
 }
 
 // A Preset makes a method with one set of defaults.
@@ -127,12 +130,14 @@ func All() []Entry {
 			Name:    "bnfed",
 			About:   "the clients' networks with their hidden units matched, which makes a wider one",
 			Paper:   "Yurochkin et al., Bayesian Nonparametric Federated Learning of Neural Networks, ICML 2019",
+			Closed:  "its global network is wider than a client's, and which of its units a new client would have is the server's to say",
 			Presets: []Preset{{Name: "paper", About: "Algorithms 1 and 2 of the paper", New: func() Algorithm { return erase(NewBNFed()) }}},
 		},
 		{
-			Name:  "pfedgp",
-			About: "one network for all below Gaussian processes of each client's own",
-			Paper: "Achituve et al., Personalized Federated Learning with Gaussian Processes, NeurIPS 2021",
+			Name:     "pfedgp",
+			About:    "one network for all below Gaussian processes of each client's own",
+			Paper:    "Achituve et al., Personalized Federated Learning with Gaussian Processes, NeurIPS 2021",
+			Stepless: true,
 			Presets: []Preset{
 				{Name: "paper", About: "the paper's, with variational inference and many steps a round", New: func() Algorithm { return erase(NewPFedGP()) }},
 				{Name: "code", About: "what the public code does, with a Gibbs sampler; take --local-steps 1", New: func() Algorithm { return erase(NewPFedGPCode()) }},
@@ -180,6 +185,8 @@ type Algorithm interface {
 	Download(s any, i int) any
 	Train(ctx context.Context, w *Worker, d, c any, data *Data, r rng.Stream) (any, Report, error)
 	Aggregate(s any, ups []Upload[any])
+	Adapt(ctx context.Context, w *Worker, s any, data *Data, r rng.Stream) (Predictor, error)
+	Unadapted(w *Worker, s any, r rng.Stream) Predictor
 	Personal(s, c any, train *datasets.Examples) Predictor
 	Global(s any) Predictor
 	TrainsAll() bool

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fedbayes/algorithms"
+	"fedbayes/datasets"
 	"fedbayes/internal/metrics"
 	"fedbayes/internal/rng"
 )
@@ -19,6 +20,8 @@ const finalMC = 10
 type Result struct {
 	Last  *Evaluation // nil if the run ended before its first
 	Drawn *Evaluation // the same weights with finalMC draws, where Last predicts with mean weights and that differs
+
+	Newcomers []Newcomer // Config.Newcomers after the last round
 }
 
 // An Evaluation scores the models after a round: the global model after its aggregation, personal models as they came
@@ -70,8 +73,9 @@ func (r *run) evaluate(ctx context.Context, t, mc int, trained []training) (Eval
 	root := r.root.For(rng.Eval)
 	err := r.each(ctx, n, func(w *worker, i int) error {
 		// The global model's draws are the same for every client; a personal model has its own.
-		global[i] = r.score(w, r.method.Global(r.server), i, mc, root.At(t, 0))
-		personal[i] = r.score(w, r.personal(i), i, mc, root.At(t, i+1))
+		test := &r.clients[i].Test
+		global[i] = r.score(w, r.method.Global(r.server), test, mc, root.At(t, 0))
+		personal[i] = r.score(w, r.personal(i), test, mc, root.At(t, i+1))
 		return nil
 	})
 	if err != nil {
@@ -102,20 +106,23 @@ func (r *run) personal(client int) algorithms.Predictor {
 }
 
 // score returns nil where there is no predictor.
-func (r *run) score(w *worker, p algorithms.Predictor, client, mc int, at rng.Stream) *metrics.Stat {
+func (r *run) score(w *worker, p algorithms.Predictor, test *datasets.Examples, mc int, at rng.Stream) *metrics.Stat {
 	if p == nil {
 		return nil
 	}
-	test := &r.clients[client].Test
-	members, classes := max(mc, 1), r.task.Net.Classes
-	if n := members * test.Len() * classes; len(w.logp) < n {
+	s := new(metrics.Stat)
+	s.Add(w.members(p, test.X, mc, at), max(mc, 1), test.Len(), r.task.Net.Classes, test.Y)
+	return s
+}
+
+// members returns the log-probabilities of p's members for x, in memory that the next call overwrites.
+func (w *worker) members(p algorithms.Predictor, x []float32, mc int, at rng.Stream) []float32 {
+	n := max(mc, 1) * (len(x) / w.Net.In) * w.Net.Classes
+	if len(w.logp) < n {
 		w.logp = make([]float32, n)
 	}
-	logp := w.logp[:members*test.Len()*classes]
-	p.Members(w.Worker, logp, test.X, mc, at)
-	s := new(metrics.Stat)
-	s.Add(logp, members, test.Len(), classes, test.Y)
-	return s
+	p.Members(w.Worker, w.logp[:n], x, mc, at)
+	return w.logp[:n]
 }
 
 func report(s *metrics.Stat) *metrics.Report {

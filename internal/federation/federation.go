@@ -34,6 +34,9 @@ type Config struct {
 	Seed        uint64
 	ISA         kernels.ISA
 
+	Newcomers     []datasets.Client // that take no part, and get models after the last round; numbered after the others
+	NewcomerSteps int               // mini-batches of each of them
+
 	Keeper    Keeper // of snapshots; nil if there are to be none
 	KeepEvery int    // rounds from one snapshot to the next; the last round always has one
 }
@@ -170,6 +173,13 @@ func (r *run) conclude(ctx context.Context, rec []Recorder, res *Result) error {
 			return fmt.Errorf("round %d: %w", t, err)
 		}
 		res.Drawn = &drawn
+	}
+	if last {
+		all, err := r.receive(ctx, r.Newcomers, r.NewcomerSteps, r.MC)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", t, err)
+		}
+		res.Newcomers = all
 	}
 	return nil
 }
