@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -45,6 +46,9 @@ func checkFile(path string, extensions ...string) (extension string, err error) 
 	}
 	if path[0] == '-' {
 		return "", usagef("--out %q: want a file (write ./%s for one of that name)", path, path)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, os.ErrNotExist) {
+		return "", usagef("--out %s: there is no folder %s", path, filepath.Dir(path))
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return "", usagef("--out %s: want a file, this is a folder", path)

@@ -24,7 +24,7 @@ func Curves(groups []runs.Group, m Metric) (*Figure, error) {
 	f := &Figure{Title: join(runs.Subject(groups), runs.Seeds(groups)), width: 340, height: 290}
 	var row []*plot.Plot
 	if len(groups) == 1 {
-		p := newLined("", "round", m.About)
+		p := newCurves("", m)
 		var lines []line
 		for i, mo := range models {
 			lines = append(lines, newLine(cmp.Or(mo.title, mo.name), groups[0].Points(mo.column), m.scale(), i))
@@ -36,7 +36,7 @@ func Curves(groups []runs.Group, m Metric) (*Figure, error) {
 		row = append(row, p)
 	} else {
 		for _, mo := range models {
-			p := newLined(mo.title, "round", m.About)
+			p := newCurves(mo.title, m)
 			var lines []line
 			for i, g := range groups {
 				lines = append(lines, newLine(g.Label, g.Points(mo.column), m.scale(), i))
@@ -52,6 +52,13 @@ func Curves(groups []runs.Group, m Metric) (*Figure, error) {
 		f.width = 440
 	}
 	return f, nil
+}
+
+// newCurves returns a panel over rounds.
+func newCurves(title string, m Metric) *plot.Plot {
+	p := newLined(title, "round", m.About)
+	p.X.Tick.Marker = multiples{whole: true}
+	return p
 }
 
 // A line is points over rounds, or over something else, as they are drawn.

@@ -172,10 +172,13 @@ func alike(panels ...*plot.Plot) {
 
 // spread widens a range that has no width to speak of, in which no two ticks would have different labels.
 func spread(low, high float64) (float64, float64) {
-	least := 1e-6 * max(1, high, -low)
-	if high-low >= least {
+	size := max(high, -low)
+	if high-low > 1e-5*size {
 		return low, high
 	}
+	if size == 0 {
+		size = 1
+	}
 	middle := (low + high) / 2
-	return middle - least, middle + least
+	return middle - size/50, middle + size/50
 }

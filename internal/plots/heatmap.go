@@ -19,7 +19,7 @@ const (
 	maxPanels = 24
 )
 
-// Size of a cell.
+// Size of a cell, at least.
 const (
 	cellWidth  = 44 * vg.Length(1)
 	cellHeight = 24 * vg.Length(1)
@@ -61,7 +61,11 @@ func HeatMap(groups []runs.Group, m Metric, x, y string, round int) (*Figure, er
 	if len(seen) == 0 {
 		return nil, unfit("no run has an evaluation after round %d", round)
 	}
-	f := &Figure{Title: titled(groups, seen) + " · " + m.About, width: vg.Length(len(xs))*cellWidth + 70, height: vg.Length(len(ys))*cellHeight + 70}
+	width := cellWidth
+	for _, x := range xs {
+		width = max(width, style(tickSize).Width(printable(x))+8)
+	}
+	f := &Figure{Title: join(titled(groups, seen), m.About), width: vg.Length(len(xs))*width + 70, height: vg.Length(len(ys))*cellHeight + 70}
 	for j := range models { // one scale for all panels of a model
 		share(column(grids, j), m.Lower)
 	}

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"strings"
 
 	"fedbayes/internal/runs"
 )
@@ -64,7 +65,7 @@ func (m Metric) present(groups []runs.Group) ([]model, error) {
 		}
 	}
 	if len(there) == 0 {
-		return nil, fmt.Errorf("%s: no evaluation has a number in %v", groups[0].Runs[0].Source, columns)
+		return nil, fmt.Errorf("%s: no evaluation has a number in %s", groups[0].Runs[0].Source, strings.Join(columns, " or "))
 	}
 	return there, nil
 }

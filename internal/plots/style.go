@@ -76,7 +76,7 @@ func newPlot(title, x, y string) *plot.Plot {
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Label.TextStyle.Font, a.Label.Padding = sans(labelSize), 4
 		a.Tick.Label.Font, a.Tick.Length = sans(tickSize), 4
-		a.Padding, a.Tick.Marker = 3, round{}
+		a.Padding, a.Tick.Marker = 3, multiples{}
 	}
 	return p
 }

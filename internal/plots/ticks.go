@@ -7,17 +7,22 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// round are ticks at multiples of 1, 2 or 5 times a power of ten, five or so of them.
-type round struct{}
+// multiples are ticks at multiples of 1, 2 or 5 times a power of ten, five or so of them.
+type multiples struct {
+	whole bool // of whole numbers alone
+}
 
 // Ticks implements [plot.Ticker].
-func (round) Ticks(low, high float64) []plot.Tick {
+func (m multiples) Ticks(low, high float64) []plot.Tick {
 	step := math.Pow10(int(math.Floor(math.Log10((high - low) / 4))))
 	for _, more := range []float64{5, 2} {
 		if (high-low)/(more*step) >= 4 {
 			step *= more
 			break
 		}
+	}
+	if m.whole {
+		step = max(step, 1)
 	}
 	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
 	var ticks []plot.Tick

@@ -95,6 +95,9 @@ func (t *table) whole(row int, name string) (int, error) {
 	return n, nil
 }
 
+// largest bounds what can be drawn, and summed without overflow. A float32, in which runs compute, is far below it.
+const largest = 1e100
+
 // number returns the number in a cell. There is none in an empty one, and none where it is NaN or infinite.
 func (t *table) number(row int, name string) (v float64, ok bool, err error) {
 	s := t.text(row, name)
@@ -104,6 +107,9 @@ func (t *table) number(row int, name string) (v float64, ok bool, err error) {
 	v, err = strconv.ParseFloat(s, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, false, fmt.Errorf("%s: line %d: %s is %q, want a number", t.path, t.lines[row], name, s)
+	}
+	if math.Abs(v) > largest && !math.IsInf(v, 0) {
+		return 0, false, fmt.Errorf("%s: line %d: %s is %v, want a number up to %v", t.path, t.lines[row], name, v, largest)
 	}
 	return v, !math.IsNaN(v) && !math.IsInf(v, 0), nil
 }
