@@ -117,21 +117,30 @@ func Compile(a Algorithm, task Task) (*Programs, error) {
 	if err != nil {
 		return nil, err
 	}
-	pred, err := graph.Build(func(b *graph.Builder) { prediction(b, task.Net) })
+	p, err := CompilePrediction(task.Net)
 	if err != nil {
 		return nil, err
 	}
-	return &Programs{task, obj, pred}, nil
+	p.Task, p.objective = task, obj
+	return p, nil
+}
+
+// CompilePrediction builds what [Point] and [Bayes] need and nothing to train with.
+func CompilePrediction(net *layers.Model) (*Programs, error) {
+	pred, err := graph.Build(func(b *graph.Builder) { prediction(b, net) })
+	if err != nil {
+		return nil, err
+	}
+	return &Programs{Task: Task{Net: net}, predict: pred}, nil
 }
 
 // NewWorker returns a worker that computes with cpu, which must be its own.
 func (p *Programs) NewWorker(cpu *kernels.CPU) *Worker {
-	return &Worker{
-		Task: p.Task, CPU: cpu,
-		Exec:    p.objective.NewExecutor(cpu),
-		predict: p.predict.NewExecutor(cpu),
-		draw:    make([]float32, p.Net.Size()),
+	w := &Worker{Task: p.Task, CPU: cpu, predict: p.predict.NewExecutor(cpu), draw: make([]float32, p.Net.Size())}
+	if p.objective != nil {
+		w.Exec = p.objective.NewExecutor(cpu)
 	}
+	return w
 }
 
 // forgetful returns the i-th of a worker's own memories of an optimizer, empty: for parameters that a client has for one
