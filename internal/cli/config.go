@@ -97,6 +97,12 @@ func (p *plan) effective(settings map[string]any) {
 		delete(settings, "checkpoint-every")
 	}
 	delete(settings, "resume")
+	if p.HoldoutClients == 0 {
+		delete(settings, "holdout-clients")
+	}
+	if e, _ := algo(p.Algo); p.HoldoutClients == 0 || e.Stepless {
+		delete(settings, "holdout-steps")
+	}
 	if p.DataDir == "" { // Source says where the data were found
 		delete(settings, "data-dir")
 	}

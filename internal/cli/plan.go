@@ -52,6 +52,9 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 	if err := p.divide(entry); err != nil {
 		return nil, err
 	}
+	if err := p.holdOut(ts); err != nil {
+		return nil, err
+	}
 	if p.net, err = newModel(p.Model, entry); err != nil {
 		return nil, err
 	}
@@ -73,7 +76,7 @@ func newPlan(ts texts, now time.Time) (*plan, error) {
 
 // divide fills the partition.
 func (p *plan) divide(e datasets.Entry) error {
-	p.partition = datasets.PartitionConfig{Kind: p.Partition, Clients: p.Clients, Seed: uint64(p.Seed)}
+	p.partition = datasets.PartitionConfig{Kind: p.Partition, Clients: p.Clients + p.HoldoutClients, Seed: uint64(p.Seed)}
 	c := &p.partition
 	switch p.Partition {
 	case "labels":

@@ -167,7 +167,11 @@ func (p *plan) introduce(w io.Writer, d *datasets.Dataset, done int) {
 		work = counted(p.LocalEpochs, "epoch")
 	}
 	fmt.Fprintf(w, "%s on %s (%s, %s), seed %d\n", p.Algo, d.Name, d.Source, counted(d.Len(), "image"), p.Seed)
-	fmt.Fprintf(w, "%s, %s%s; %d in a round\n", counted(p.Clients, "client"), p.regime, labels, p.clients)
+	heldOut := ""
+	if p.HoldoutClients > 0 {
+		heldOut = fmt.Sprintf("; %d more held out", p.HoldoutClients)
+	}
+	fmt.Fprintf(w, "%s, %s%s; %d in a round%s\n", counted(p.Clients, "client"), p.regime, labels, p.clients, heldOut)
 	fmt.Fprintf(w, "model %s, %s; %s of %s with batches of %d; %s on %s\n",
 		p.Model, counted(p.net.Size(), "parameter"), counted(p.Rounds, "round"), work, p.Batch, kernels.Best(),
 		counted(min(p.Workers, p.Clients), "worker"))

@@ -18,6 +18,8 @@ type settings struct {
 	Dataset, DataDir          string
 	Partition, Assign, Regime string
 	Clients, LabelsPerClient  int
+	HoldoutClients            int // that take no part, besides Clients
+	HoldoutSteps              int
 	TrainPerClass             int // 0 for the regime's
 	TestPerClass              int // likewise
 	Alpha                     float64
@@ -41,7 +43,7 @@ func defaults() *settings {
 	return &settings{
 		Algo: "pfedbayes", Model: "mlp", Device: "cpu",
 		Dataset: datasets.All()[0].Name, Partition: "labels", Assign: "pairs", Regime: "small",
-		Clients: 10, LabelsPerClient: 5, Alpha: 0.5, MinSamples: 10,
+		Clients: 10, LabelsPerClient: 5, Alpha: 0.5, MinSamples: 10, HoldoutSteps: newcomerSteps,
 		Rounds: 100, LocalSteps: 20, Batch: 100, EvalEvery: 10,
 		Seed: 1, Workers: runtime.GOMAXPROCS(0), CheckpointEvery: atTheEnd,
 	}
@@ -83,6 +85,8 @@ func (s *settings) options() []option {
 		{Param: choice("data-dir", "folder of the data set's files", &s.DataDir), category: categoryData, shown: "$" + datasets.EnvDir + ", then the usual places"},
 		{Param: choice("partition", "how clients share the data", &s.Partition, "labels", "iid", "dirichlet"), category: categoryData},
 		{Param: whole("clients", "number of clients", &s.Clients, 1), category: categoryData, shown: besides(strconv.Itoa(s.Clients), func(d datasets.Defaults) int { return d.Clients })},
+		{Param: whole("holdout-clients", "clients besides that take no part, and get models after the last round", &s.HoldoutClients, 0), category: categoryData},
+		{Param: whole("holdout-steps", "mini-batches that each of these is fitted in", &s.HoldoutSteps, 1), category: categoryData},
 		{Param: choice("assign", "of labels to clients", &s.Assign, "pairs", "sliding", "blocks"), category: categoryData, kind: "labels"},
 		{Param: whole("labels-per-client", "labels that a client holds", &s.LabelsPerClient, 1), category: categoryData, kind: "labels"},
 		{Param: choice("regime", "images of each label that a client gets [small, medium, large]", &s.Regime), category: categoryData, kind: "labels"},

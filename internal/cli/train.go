@@ -95,7 +95,9 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 	}
 	shown := newProgress(p, rec.Rounds(), stdout, stderr)
-	cfg, waited := p.federation(clients), func() {}
+	taking, heldOut := clients[:p.Clients], clients[p.Clients:]
+	cfg, waited := p.federation(taking), func() {}
+	cfg.Newcomers, cfg.NewcomerSteps = heldOut, p.HoldoutSteps
 	switch {
 	case p.CheckpointEvery > 0:
 		cfg.Keeper, cfg.KeepEvery = rec, p.CheckpointEvery
@@ -103,7 +105,7 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 	case p.Resume != "":
 		cfg.Keeper, cfg.KeepEvery = onlyRestores{rec}, atTheEnd
 	}
-	res, runErr := federation.Run(ctx, cfg, p.method, p.net, clients, rec, shown)
+	res, runErr := federation.Run(ctx, cfg, p.method, p.net, taking, rec, shown)
 	waited()
 	shown.stop()
 	runErr = p.explain(ctx, runErr, res, rec.Rounds())
@@ -111,6 +113,9 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 	err = errors.Join(runErr, err)
 	var unusable *checkpoint.Unusable
 	if !errors.Is(err, results.ErrLost) && !errors.As(err, &unusable) {
+		if line := holdoutLine(sum.Holdout); line != "" && !p.Quiet {
+			fmt.Fprintln(stdout, line)
+		}
 		fmt.Fprintln(stdout, p.summary(sum))
 	}
 	return err
@@ -123,6 +128,9 @@ func (p *plan) load() (*datasets.Dataset, []datasets.Split, error) {
 		return nil, nil, dataError{err}
 	}
 	splits, notes, err := datasets.Partition(data, p.partition)
+	if err != nil && p.HoldoutClients > 0 {
+		err = fmt.Errorf("%w (of the clients, --holdout-clients are %d)", err, p.HoldoutClients)
+	}
 	if err != nil && len(p.notes) > 0 {
 		err = fmt.Errorf("%w (%s)", err, strings.Join(p.notes, "; "))
 	}

@@ -1,6 +1,6 @@
 // Package results writes a run's folder while the run goes: a row of rounds.csv for each evaluation, a row of clients.csv
-// for each client and evaluation, config.json at the start, reliability.csv and summary.json at the end. Of a run that keeps snapshots it
-// holds the checkpoints, from which [Resume] goes on.
+// for each client and evaluation, config.json at the start, reliability.csv, summary.json and, if clients were held out,
+// holdout.csv at the end. Of a run that keeps snapshots it holds the checkpoints, from which [Resume] goes on.
 //
 // The files can be read at any moment. A row is one write, which is taken back if it fails half-way, so a CSV holds whole
 // lines; the JSON files are renamed into place when they are complete. A round's rows in clients.csv are there before its
@@ -31,12 +31,13 @@ const (
 	summaryFile = "summary.json"
 
 	reliabilityFile = "reliability.csv"
+	holdoutFile     = "holdout.csv"
 
 	checkpoints = "checkpoint" // a folder
 )
 
 func files() []string {
-	return []string{roundsFile, clientsFile, configFile, summaryFile, reliabilityFile}
+	return []string{roundsFile, clientsFile, configFile, summaryFile, reliabilityFile, holdoutFile}
 }
 
 // A Head says what a run is. The first two lines are in every row of rounds.csv.
@@ -278,7 +279,7 @@ func (r *Run) Evaluation(e federation.Evaluation) error {
 	return nil
 }
 
-// Finish writes reliability.csv and summary.json of a run that ended with runErr, nil if it reached its last round, and closes the files. A run
+// Finish writes reliability.csv, holdout.csv and summary.json of a run that ended with runErr, nil if it reached its last round, and closes the files. A run
 // that was to go on from a checkpoint and did not get there leaves its files as they are.
 func (r *Run) Finish(res federation.Result, runErr error) (Summary, error) {
 	if r.from != nil {
@@ -287,7 +288,7 @@ func (r *Run) Finish(res federation.Result, runErr error) (Summary, error) {
 	r.conclude(res, runErr)
 	err := r.lost()
 	if err == nil {
-		err = errors.Join(r.writeReliability(res), r.writeJSON(summaryFile, r.sum))
+		err = errors.Join(r.writeReliability(res), r.writeHoldout(res.Newcomers), r.writeJSON(summaryFile, r.sum))
 	} else if errors.Is(runErr, ErrLost) {
 		err = nil // said already
 	}

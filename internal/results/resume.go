@@ -82,7 +82,7 @@ func Config(dir string, v any) error {
 
 // Resume opens the run in a folder to go on from its newest whole checkpoint, of which damaged ones are newer. Nothing is
 // changed until [Run.Restore]; then the CSVs are cut to what they were at the checkpoint, config.json becomes config, and
-// summary.json and reliability.csv go.
+// summary.json, reliability.csv and holdout.csv go.
 //
 // An error is a *Held if the run still goes on, a *[checkpoint.Unusable] if there is no whole checkpoint, or one of a run
 // with other facts or files.
@@ -143,12 +143,8 @@ func (r *Run) Restore(s *federation.Snapshot) error {
 	if from == nil {
 		return nil
 	}
-	err := s.Fill(from.Take)
-	if left := from.Left(); err == nil && len(left) > 0 {
-		err = fmt.Errorf("it has %s, which the run has not", left[0])
-	}
-	if err != nil {
-		return unusable(r.dir, "its checkpoint of round %d: %v", from.Round, err)
+	if err := restore(r.dir, from.Checkpoint, s); err != nil {
+		return err
 	}
 	// A run that is killed in between is resumed from the same checkpoint, and cut once more.
 	if err := r.clients.Truncate(r.mark.ClientsBytes); err != nil {
@@ -157,7 +153,7 @@ func (r *Run) Restore(s *federation.Snapshot) error {
 	if err := r.rounds.Truncate(r.mark.RoundsBytes); err != nil {
 		return err
 	}
-	for _, name := range []string{summaryFile, reliabilityFile} {
+	for _, name := range []string{summaryFile, reliabilityFile, holdoutFile} {
 		if err := os.Remove(filepath.Join(r.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -193,4 +189,46 @@ func (r *Run) Keep(s *federation.Snapshot) error {
 		return err
 	}
 	return checkpoint.Save(filepath.Join(r.dir, checkpoints), s.Round, about{r.name, r.head.Facts, r.mark}, s.Tensors())
+}
+
+// View returns the newest whole checkpoint of the run in a folder, of which damaged ones are newer, to be looked at: the
+// folder stays as it is, and the run may go on. Differ lists in what respect the checkpoint's facts are of another run.
+// Errors are those of [Resume].
+func View(dir string, differ func(Facts) []string) (k federation.Keeper, damaged []error, err error) {
+	c, damaged, err := checkpoint.Open(filepath.Join(dir, checkpoints))
+	if err != nil {
+		return nil, nil, err
+	}
+	var a about
+	if err := json.Unmarshal(c.About, &a); err != nil {
+		return nil, nil, unusable(dir, "its checkpoint of round %d: %v", c.Round, err)
+	}
+	if all := differ(a.Facts); len(all) > 0 {
+		return nil, nil, unusable(dir, "its checkpoint is of another run: %s", strings.Join(all, "; "))
+	}
+	return &viewed{dir, c}, damaged, nil
+}
+
+// viewed is a keeper that gives a checkpoint away and keeps none.
+type viewed struct {
+	dir string
+	*checkpoint.Checkpoint
+}
+
+// Restore implements [federation.Keeper].
+func (v *viewed) Restore(s *federation.Snapshot) error { return restore(v.dir, v.Checkpoint, s) }
+
+// Keep implements [federation.Keeper].
+func (*viewed) Keep(*federation.Snapshot) error { return nil }
+
+// restore fills a snapshot with all that a checkpoint has.
+func restore(dir string, c *checkpoint.Checkpoint, s *federation.Snapshot) error {
+	err := s.Fill(c.Take)
+	if left := c.Left(); err == nil && len(left) > 0 {
+		err = fmt.Errorf("it has %s, which the run has not", left[0])
+	}
+	if err != nil {
+		return unusable(dir, "its checkpoint of round %d: %v", c.Round, err)
+	}
+	return nil
 }

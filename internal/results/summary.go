@@ -37,6 +37,9 @@ type Summary struct {
 	// The last round once more, where MC says with how many draws; nil where it was not done.
 	Drawn *Drawn `json:"drawn"`
 
+	// Of clients that took no part; nil if there are none, or the run did not get to its end.
+	Holdout *Holdout `json:"holdout"`
+
 	TrainLoss    Number `json:"train_loss"`
 	BytesUp      int64  `json:"bytes_up"`
 	BytesDown    int64  `json:"bytes_down"`
@@ -128,6 +131,7 @@ func (r *Run) conclude(res federation.Result, runErr error) {
 	if d := res.Drawn; d != nil {
 		s.Drawn = &Drawn{d.MC, score(d.Round, d.Personal), score(d.Round, d.Global)}
 	}
+	s.Holdout = NewHoldout(res.Newcomers)
 }
 
 // complete reports whether every round is done and the last one evaluated.
