@@ -328,6 +328,8 @@ func Seeds(groups []Group) string {
 		return ""
 	case len(seeds) == 1:
 		return "seed " + seeds[0]
+	case most == 1:
+		return "a seed each"
 	case fewest < most || fewest < len(seeds):
 		return fmt.Sprintf("mean ± std of %s seeds", between(fewest, most))
 	case most > 8:
