@@ -44,7 +44,7 @@ func TestPoints(t *testing.T) {
 1,a,p,1,10,0.5,0.25
 1,b,p,1,20,0.25,NaN
 1,b,p,2,10,0.5,0.75
-1,b,p,2,30,0.5,0.75
+1,b,p,1,30,0.5,0.75
 `)
 	if len(groups) != 1 || len(groups[0].Runs) != 2 {
 		t.Fatalf("%d groups, want one of two runs", len(groups))
@@ -63,7 +63,7 @@ func TestPoints(t *testing.T) {
 	if p, ok := groups[0].At("pm_acc", 30); ok {
 		t.Errorf("point %v after a round that one seed lacks", p)
 	}
-	if notes := runs.Cut(groups); len(notes) != 1 || notes[0] != "p: means end at round 20 with seed 1; seed 2 goes on to 30" {
+	if notes := runs.Cut(groups); len(notes) != 1 || notes[0] != "p: means end at round 20 with seed 2; seed 1 goes on to 30" {
 		t.Errorf("notes %q", notes)
 	}
 }
@@ -149,6 +149,19 @@ func TestFolder(t *testing.T) {
 		t.Fatalf("%d runs (%v), want one", len(all), err)
 	}
 	r := all[0]
+	// Another one, for which nobody asked for a number of test images.
+	plain := t.TempDir()
+	for name, text := range map[string]string{
+		"rounds.csv":  "run,algo,seed,round,pm_acc,gm_acc\n",
+		"config.json": `{"settings": {"test-per-class": [4, 9], "algo": "p"}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(plain, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if more, err := runs.Load(plain); err != nil || len(more) != 1 || len(more[0].Settings) != 1 || more[0].Last() != 0 {
+		t.Errorf("%+v (%v), want a run without a row, and one setting", more, err)
+	}
 	want := map[string]string{"algo": "p", "zeta": "10", "adam": "true", "test-per-class": "9"}
 	if len(r.Settings) != len(want) {
 		t.Errorf("settings %v, want %v", r.Settings, want)
