@@ -22,7 +22,7 @@ var allowed = []struct {
 	{"internal/cli", []string{
 		"internal/federation", "internal/results", "internal/checkpoint", "algorithms", "layers", "datasets", "internal/metrics", "internal/kernels",
 		"internal/report", "internal/plots", "internal/runs",
-		"github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "github.com/xrash/smetrics",
+		"github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "github.com/xrash/smetrics", "github.com/BurntSushi/toml",
 	}},
 	{"internal/report", []string{"internal/plots", "internal/runs"}},
 	{"internal/plots", []string{"internal/runs", "gonum.org/v1/plot"}},

@@ -54,9 +54,12 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return statusOK
 	}
-	fmt.Fprintf(stderr, "fedbayes: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintf(stderr, "fedbayes: %s\n", oneLine(err))
 	return status(err)
 }
+
+// oneLine is the text of an error in one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // status maps an error to the exit status.
 func status(err error) int {

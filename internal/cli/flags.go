@@ -19,6 +19,7 @@ type text struct {
 	given   int
 	value   string
 	boolean bool
+	at      string // file and line that gave it; "" for the command line
 }
 
 // Set implements [flag.Value].

@@ -27,6 +27,11 @@ type plan struct {
 }
 
 func newPlan(ts texts, now time.Time) (*plan, error) {
+	p, err := check(ts, now)
+	return p, ts.located(err)
+}
+
+func check(ts texts, now time.Time) (*plan, error) {
 	if err := ts.twice(); err != nil {
 		return nil, err
 	}

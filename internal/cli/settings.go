@@ -111,6 +111,13 @@ func (s *settings) options() []option {
 	}
 }
 
+// exclusive lists the flags of which one alone can be given.
+func exclusive() [][2]string {
+	return [][2]string{
+		{"local-steps", "local-epochs"}, {"regime", "train-per-class"}, {"regime", "test-per-class"}, {"seed", "seeds"},
+	}
+}
+
 // parse sets s from the command line and refuses flags that would have no effect.
 func (s *settings) parse(ts texts) error {
 	for _, o := range s.options() {
@@ -123,9 +130,7 @@ func (s *settings) parse(ts texts) error {
 			return usagef("--%s: it belongs to --partition %s, not to %s", o.Name, o.kind, s.Partition)
 		}
 	}
-	for _, pair := range [][2]string{
-		{"local-steps", "local-epochs"}, {"regime", "train-per-class"}, {"regime", "test-per-class"},
-	} {
+	for _, pair := range exclusive() {
 		if ts.has(pair[0]) && ts.has(pair[1]) {
 			return usagef("--%s and --%s: want one of them", pair[0], pair[1])
 		}

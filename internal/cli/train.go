@@ -26,6 +26,14 @@ const trainHelp = `Trains a method on clients that share a data set, and writes 
    fedbayes train --dataset mnist --rounds 800 --seed 2 --out results/mine
    fedbayes train --algo fedavg --partition dirichlet --alpha 0.1 --participation 0.5
    fedbayes train --resume results/mine --rounds 1600
+   fedbayes train --seeds 1,2,3 --out results/mine
+   fedbayes train --print-config --algo fedavg >run.toml
+   fedbayes train --config run.toml --rounds 800
+
+A file of settings has a line NAME = VALUE for any flag; those of the command line go before it, also where they exclude one
+of its lines, as --local-epochs does local-steps. What it has that is no setting, or none of the method's, is an error.
+--seeds makes a run for each seed, one after the other: in the folders seed-1, seed-2 and so on of --out, if it is given, else
+where they go alone. One that diverges does not stop the others, and gives the exit status; any other failure does.
 
 Ctrl-C and SIGTERM end a run in order, after the round at hand and with a checkpoint; a second one ends it at once. --resume
 goes on from a run's last checkpoint with the run's own settings, and ends with the results of a run that was never stopped.
@@ -37,19 +45,7 @@ Exit status: 0 done, 2 command line, 3 data, 4 NaN or Inf in a loss, 5 no checkp
 
 func trainCommand(stderr io.Writer) *cli.Command {
 	ts := texts{}
-	var flags []cli.Flag
-	for _, o := range defaults().options() {
-		shown := o.shown
-		if shown == "" {
-			shown = show(o.Param)
-		}
-		_, boolean := o.Value.(*bool)
-		flags = append(flags, ts.add(o.Name, o.usage(), shown, o.category, boolean))
-	}
-	for _, f := range methodFlags() {
-		_, boolean := f.Value.(*bool)
-		flags = append(flags, ts.add(f.Name, f.usage(), f.shown, categoryMethod, boolean))
-	}
+	flags := append(ts.addSettings(), ts.add("print-config", "write the settings as a file that --config reads, and train nothing", "false", categoryOutput, true))
 	return &cli.Command{
 		Name: "train", Usage: "train a method and write its results",
 		UsageText: "fedbayes train [flags]", Description: trainHelp,
@@ -60,17 +56,57 @@ func trainCommand(stderr io.Writer) *cli.Command {
 			}
 			ctx, release := untilSignal(c.Context)
 			defer release()
+			seeds, err := ts.settle()
+			if err != nil {
+				return err
+			}
+			printed, err := ts.printed()
+			if err != nil {
+				return err
+			}
+			if len(seeds) > 0 && !printed {
+				plans, err := seedPlans(ts, seeds, time.Now())
+				if err != nil {
+					return err
+				}
+				return ts.located(trainEach(ctx, plans, c.App.Writer, stderr))
+			}
 			p, err := planOf(ts, time.Now())
 			if err != nil {
 				return err
+			}
+			if printed {
+				return p.printConfig(c.App.Writer, ts, seeds)
 			}
 			if n := p.finished(); n > 0 {
 				fmt.Fprintf(c.App.Writer, "%s: finished, all %s are done; --rounds with more than that goes on\n", p.Out, counted(n, "round"))
 				return nil
 			}
-			return p.train(ctx, c.App.Writer, stderr)
+			return ts.located(p.train(ctx, c.App.Writer, stderr))
 		},
 	}
+}
+
+// addSettings makes the flags of a run's settings, and those that stand above them: see settle.
+func (ts texts) addSettings() []cli.Flag {
+	var flags []cli.Flag
+	for _, o := range defaults().options() {
+		shown := o.shown
+		if shown == "" {
+			shown = show(o.Param)
+		}
+		_, boolean := o.Value.(*bool)
+		flags = append(flags, ts.add(o.Name, o.usage(), shown, o.category, boolean))
+		if o.Name == "seed" {
+			flags = append(flags, ts.add("seeds", "in place of a seed, some with a comma between: a run for each", "none", "", false))
+		}
+	}
+	flags = append(flags, ts.add("config", "file of settings in place of flags", "none", "", false))
+	for _, f := range methodFlags() {
+		_, boolean := f.Value.(*bool)
+		flags = append(flags, ts.add(f.Name, f.usage(), f.shown, categoryMethod, boolean))
+	}
+	return flags
 }
 
 // train runs the plan. Its context ends with a signal.

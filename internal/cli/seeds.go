@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fedbayes/algorithms"
+)
+
+// parseSeeds reads a list of seeds.
+func parseSeeds(list string) ([]int, error) {
+	var seeds []int
+	for _, s := range strings.Split(list, ",") {
+		seed, err := strconv.Atoi(s)
+		if err != nil || seed < 0 || strconv.Itoa(seed) != s { // 01 would be a second run of seed 1
+			return nil, usagef("--seeds %q: want whole numbers ≥ 0 with a comma between, as 1,2,3", list)
+		}
+		if slices.Contains(seeds, seed) {
+			return nil, usagef("--seeds %q: %d is there twice", list, seed)
+		}
+		seeds = append(seeds, seed)
+	}
+	return seeds, nil
+}
+
+// settle reads what stands above the settings of a run: the file that fills in those that are not on the command line, and
+// the seeds, none if it is to be one run. Their flags are gone from ts then.
+func (ts texts) settle() (seeds []int, err error) {
+	if err := ts.twice(); err != nil {
+		return nil, err
+	}
+	if ts.has("config") {
+		if ts.has("resume") {
+			return nil, usagef("--resume and --config: want one of them, a run goes on with its own settings")
+		}
+		path := new(string)
+		if err := ts.assign(algorithms.Param{Name: "config", Value: path}); err != nil {
+			return nil, err
+		}
+		file, err := readSettings(*path)
+		if err != nil {
+			return nil, err
+		}
+		if err := ts.merge(file); err != nil {
+			return nil, err
+		}
+	}
+	if ts.has("seeds") {
+		for _, name := range []string{"seed", "resume"} {
+			if ts.has(name) {
+				return nil, ts.located(usagef("--seeds and --%s: want one of them", name))
+			}
+		}
+		if seeds, err = parseSeeds(ts["seeds"].value); err != nil {
+			return nil, ts.located(err)
+		}
+	}
+	delete(ts, "config")
+	delete(ts, "seeds")
+	return seeds, nil
+}
+
+// with returns the flags with some of them set.
+func (ts texts) with(flags map[string]string) texts {
+	all := maps.Clone(ts)
+	for name, value := range flags {
+		all[name] = &text{given: 1, value: value}
+	}
+	return all
+}
+
+// seedPlans returns a plan for each seed. Where --out is given, it is the folder of the runs' folders.
+func seedPlans(ts texts, seeds []int, now time.Time) ([]*plan, error) {
+	var plans []*plan
+	for _, seed := range seeds {
+		flags := map[string]string{"seed": strconv.Itoa(seed)}
+		if ts.has("out") {
+			dir := new(string)
+			if err := ts.assign(algorithms.Param{Name: "out", Value: dir}); err != nil {
+				return nil, err
+			}
+			flags["out"] = filepath.Join(*dir, fmt.Sprintf("seed-%d", seed))
+		}
+		p, err := newPlan(ts.with(flags), now)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+// trainEach runs plans one after the other. One that diverges leaves the others to go on, and is the error at the end; any
+// other failure would most likely be theirs too.
+func trainEach(ctx context.Context, plans []*plan, stdout, stderr io.Writer) error {
+	var first error
+	failed := 0
+	for i, p := range plans {
+		if i > 0 && !p.Quiet {
+			fmt.Fprintln(stdout)
+		}
+		err := p.train(ctx, stdout, stderr)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("seed %d: %w", p.Seed, err)
+		if !errors.As(err, new(*algorithms.NonFinite)) {
+			return err
+		}
+		if failed++; first == nil {
+			first = err
+		}
+		if i < len(plans)-1 {
+			fmt.Fprintf(stderr, "note: %s; the other seeds go on\n", oneLine(err))
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %s diverged: %w", failed, counted(len(plans), "run"), first)
+	}
+	return nil
+}
