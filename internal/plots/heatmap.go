@@ -103,7 +103,7 @@ func pickTwo(groups []runs.Group, x, y string) (string, string, error) {
 			*axis.name, free = free[0], free[1:]
 			continue
 		}
-		if _, err := pick(groups, axis.flag, *axis.name, 1); err != nil {
+		if _, err := pick(groups, axis.flag, *axis.name); err != nil {
 			return "", "", err
 		}
 	}

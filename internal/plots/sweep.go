@@ -16,7 +16,7 @@ import (
 // Sweep draws a metric after a round, 0 for the last, over the values of a setting x, "" for the only one that varies. Where
 // others vary, too, there is a line for each of their combinations.
 func Sweep(groups []runs.Group, m Metric, x string, round int) (*Figure, error) {
-	x, err := pick(groups, "x", x, 1)
+	x, err := pick(groups, "x", x)
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +108,8 @@ func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
 
-// pick returns a setting that varies: the one that was named, or else the only one there is, of n that are wanted.
-func pick(groups []runs.Group, flag, name string, n int) (string, error) {
+// pick returns a setting that varies: the one that was named, or else the only one there is.
+func pick(groups []runs.Group, flag, name string) (string, error) {
 	free := runs.Free(groups)
 	varying := runs.Varying(groups)
 	switch {
@@ -121,7 +121,7 @@ func pick(groups []runs.Group, flag, name string, n int) (string, error) {
 		return "", unfit("--%s %s: want a setting that varies: %s", flag, name, strings.Join(varying, ", "))
 	case len(free) == 0:
 		return "", unfit("the runs differ in no setting, and a sweep is over one")
-	case len(free) > n:
+	case len(free) > 1:
 		return "", unfit("several settings vary: choose one with --%s: %s", flag, strings.Join(free, ", "))
 	}
 	return free[0], nil
