@@ -28,7 +28,6 @@ const (
 	Eval                     // weight draws of an evaluation
 	Match                    // the order in which a server revisits its clients
 	Foreign                  // which examples of others a client's model is shown
-	Hold                     // which examples of a newcomer are for testing
 )
 
 // MaxClients bounds the client coordinate of an address.
