@@ -114,6 +114,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			"(From the source: go run . train.)",
 		Commands:        commands,
 		Flags:           []cli.Flag{cli.HelpFlag}, // with a help command of our own it is not added
+		HideHelp:        true,                     // else a command's help lists its flag twice
 		HideHelpCommand: true,
 		HideVersion:     true,
 		Writer:          stdout,

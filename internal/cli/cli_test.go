@@ -281,3 +281,13 @@ func TestLostOutput(t *testing.T) {
 		t.Errorf("status %d, stderr %q, want 1 and a line that says so", status, stderr.String())
 	}
 }
+
+// TestHelpOnce: each command's help lists the flag that asks for it, once.
+func TestHelpOnce(t *testing.T) {
+	for _, name := range []string{"train", "plot", "report", "algos", "models", "datasets", "version", "help"} {
+		status, stdout, stderr := run(name + " --help")
+		if n := strings.Count(stdout, "--help, -h"); status != 0 || stderr != "" || n != 1 {
+			t.Errorf("%s --help: status %d, stderr %q, and --help %d times in\n%s", name, status, stderr, n, stdout)
+		}
+	}
+}

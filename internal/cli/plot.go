@@ -98,7 +98,7 @@ func (p *picture) params() []algorithms.Param {
 		metrics = append(metrics, m.Name)
 	}
 	return []algorithms.Param{
-		{Name: "kind", Usage: "of picture", Value: &p.Kind, OneOf: names},
+		{Name: "kind", Usage: "of the picture", Value: &p.Kind, OneOf: names},
 		{Name: "metric", Usage: "what is drawn; worst is the accuracy of the worst client", Value: &p.Metric, OneOf: metrics},
 		{Name: "round", Usage: "after which round", Value: &p.Round, Min: 1, Max: math.Inf(1)},
 		{Name: "x", Usage: "setting on the horizontal axis, of sweep and heatmap", Value: &p.X},
