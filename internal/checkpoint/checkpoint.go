@@ -70,22 +70,26 @@ func Save(dir string, round int, about any, tensors []state.Tensor) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, prefix+strconv.Itoa(round))
-	sum := counter{Hash: sha256.New()}
-	if err := write(path+tensorsExt, func(w io.Writer) error { return encode(io.MultiWriter(w, &sum), tensors) }); err != nil {
-		return err
-	}
-	ix := index{format, round, sum.n, hex.EncodeToString(sum.Sum(nil)), text}
-	if err := write(path+indexExt, func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(ix)
-	}); err != nil {
+	if err := put(filepath.Join(dir, prefix+strconv.Itoa(round)), round, text, tensors); err != nil {
 		return err
 	}
 	settle(dir)
 	return tidy(dir, round)
+}
+
+// put writes the two files of a checkpoint, whose names path begins.
+func put(path string, round int, about json.RawMessage, tensors []state.Tensor) error {
+	sum := counter{Hash: sha256.New()}
+	if err := write(path+tensorsExt, func(w io.Writer) error { return encode(io.MultiWriter(w, &sum), tensors) }); err != nil {
+		return err
+	}
+	ix := index{format, round, sum.n, hex.EncodeToString(sum.Sum(nil)), about}
+	return write(path+indexExt, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(ix)
+	})
 }
 
 // A counter hashes and counts what is written to it.
@@ -203,7 +207,7 @@ func Open(dir string) (c *Checkpoint, damaged []error, err error) {
 		return nil, nil, err
 	}
 	for _, round := range all {
-		c, err := read(dir, round)
+		c, err := get(dir, prefix+strconv.Itoa(round), round)
 		var other *Unusable
 		if err == nil || errors.As(err, &other) {
 			return c, damaged, err
@@ -217,9 +221,8 @@ func Open(dir string) (c *Checkpoint, damaged []error, err error) {
 	return nil, nil, &Unusable{dir, why}
 }
 
-// read reads the checkpoint of a round and makes sure that it is what was written.
-func read(dir string, round int) (*Checkpoint, error) {
-	name := prefix + strconv.Itoa(round)
+// get reads the two files of a checkpoint, whose names name begins, and makes sure that they are what was written.
+func get(dir, name string, round int) (*Checkpoint, error) {
 	text, err := os.ReadFile(filepath.Join(dir, name+indexExt))
 	if err != nil {
 		return nil, err
