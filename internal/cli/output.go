@@ -34,24 +34,24 @@ func forget(path string) error {
 	return nil
 }
 
-// checkFile returns an error if the value of --out cannot be the name of a file with one of these extensions.
-func checkFile(path string, extensions ...string) (extension string, err error) {
+// checkFile returns an error if the value of a flag cannot be the name of a file with one of these extensions.
+func checkFile(flag, path string, extensions ...string) (extension string, err error) {
 	for _, e := range extensions {
 		if len(path) > len(e)+1 && path[len(path)-len(e)-1:] == "."+e {
 			extension = e
 		}
 	}
 	if extension == "" {
-		return "", usagef("--out %q: want a name that ends with .%s", path, strings.Join(extensions, " or ."))
+		return "", usagef("--%s %q: want a name that ends with .%s", flag, path, strings.Join(extensions, " or ."))
 	}
 	if path[0] == '-' {
-		return "", usagef("--out %q: want a file (write ./%s for one of that name)", path, path)
+		return "", usagef("--%s %q: want a file (write ./%s for one of that name)", flag, path, path)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, os.ErrNotExist) {
-		return "", usagef("--out %s: there is no folder %s", path, filepath.Dir(path))
+		return "", usagef("--%s %s: there is no folder %s", flag, path, filepath.Dir(path))
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return "", usagef("--out %s: want a file, this is a folder", path)
+		return "", usagef("--%s %s: want a file, this is a folder", flag, path)
 	}
 	return extension, nil
 }

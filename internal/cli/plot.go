@@ -138,7 +138,7 @@ func (p *picture) parse(ts texts) error {
 	if p.Out == "" {
 		p.Out = p.Kind + ".png"
 	}
-	_, err := checkFile(p.Out, plots.Formats()...)
+	_, err := checkFile("out", p.Out, plots.Formats()...)
 	return err
 }
 
@@ -192,7 +192,7 @@ func (p *picture) make(stdout, stderr io.Writer, paths []string) error {
 	case err != nil:
 		return dataError{err}
 	}
-	format, err := checkFile(p.Out, plots.Formats()...)
+	format, err := checkFile("out", p.Out, plots.Formats()...)
 	if err != nil {
 		return err
 	}

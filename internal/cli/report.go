@@ -33,7 +33,7 @@ func reportCommand() *cli.Command {
 			if ts.has("out") {
 				out = ts["out"].value
 			}
-			if _, err := checkFile(out, "html"); err != nil {
+			if _, err := checkFile("out", out, "html"); err != nil {
 				return err
 			}
 			paths, err := pathsOf(c)

@@ -50,7 +50,7 @@ func planOf(ts texts, now time.Time) (*plan, error) {
 	if err := ts.assign(algorithms.Param{Name: "resume", Value: dir}); err != nil {
 		return nil, err
 	}
-	old, err := configOf(*dir)
+	old, err := configOf("--resume", *dir)
 	if err != nil {
 		return nil, err
 	}
@@ -91,17 +91,17 @@ type pastRecord struct {
 	Clients  []clientRecord             `json:"clients"`
 }
 
-// configOf reads config.json of the run in a folder.
-func configOf(dir string) (*pastRecord, error) {
+// configOf reads config.json of the run in a folder, which a flag names.
+func configOf(flag, dir string) (*pastRecord, error) {
 	old := new(pastRecord)
 	err := results.Config(dir, old)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, usagef("--resume %s: there is no run, as it has no config.json", dir)
+		return nil, usagef("%s %s: there is no run, as it has no config.json", flag, dir)
 	case err != nil:
-		return nil, &checkpoint.Unusable{Dir: "--resume " + dir, Why: err.Error()}
+		return nil, &checkpoint.Unusable{Dir: flag + " " + dir, Why: err.Error()}
 	case old.Flags == nil:
-		return nil, &checkpoint.Unusable{Dir: "--resume " + dir, Why: "its config.json is of a version that wrote no checkpoints"}
+		return nil, &checkpoint.Unusable{Dir: flag + " " + dir, Why: "its config.json is of a version that wrote no checkpoints"}
 	}
 	return old, nil
 }
