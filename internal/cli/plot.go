@@ -24,10 +24,12 @@ scripts/search.sh left. Runs that differ in their seed alone are one line, with 
    fedbayes plot --kind heatmap --round 200 results/search_pfedbayes.csv
    fedbayes plot --kind reliability results/mine
    fedbayes plot --kind clients --metric ece results/mine
+   fedbayes plot --kind beliefs image.csv
 
 curves are over rounds; sweep is over the values of a setting after one round; heatmap over those of two; reliability sets
-accuracy against confidence; clients has bars for each client. The last two want folders. Notes on what could not be drawn are
-on stderr.
+accuracy against confidence; clients has bars for each client. The last two want folders. beliefs draws a CSV of another sort,
+how probable clients think each class of one image: client, round, class, probability, deviation over draws and, if known, label.
+Notes on what could not be drawn are on stderr.
 
 Exit status: 0 done, 2 command line, 3 data, 1 anything else.`
 
@@ -41,8 +43,11 @@ type picture struct {
 type kind struct {
 	name  string
 	flags []string
-	draw  func(p *picture, groups []runs.Group, m plots.Metric) (*plots.Figure, error)
+	draw  func(p *picture, groups []runs.Group, m plots.Metric) (*plots.Figure, error) // nil for one that is not of runs
 }
+
+// beliefsKind draws another sort of CSV.
+const beliefsKind = "beliefs"
 
 func kinds() []kind {
 	return []kind{
@@ -61,6 +66,7 @@ func kinds() []kind {
 		{"clients", []string{"metric", "round"}, func(p *picture, g []runs.Group, m plots.Metric) (*plots.Figure, error) {
 			return plots.Clients(g, m, p.Round)
 		}},
+		{beliefsKind, nil, nil},
 	}
 }
 
@@ -179,18 +185,13 @@ func grouped(paths []string) ([]runs.Group, error) {
 
 // make draws the picture and writes it.
 func (p *picture) make(stdout, stderr io.Writer, paths []string) error {
-	groups, err := grouped(paths)
+	figure, notes, err := p.figure(paths)
+	var unfit *plots.Unfit
+	if errors.As(err, &unfit) {
+		return usageError{err}
+	}
 	if err != nil {
 		return err
-	}
-	metric, _ := plots.FindMetric(p.Metric)
-	figure, err := p.kind().draw(p, groups, metric)
-	var unfit *plots.Unfit
-	switch {
-	case errors.As(err, &unfit):
-		return usageError{err}
-	case err != nil:
-		return dataError{err}
 	}
 	format, err := checkFile("out", p.Out, plots.Formats()...)
 	if err != nil {
@@ -199,11 +200,36 @@ func (p *picture) make(stdout, stderr io.Writer, paths []string) error {
 	if err := replaceFile(p.Out, func(w io.Writer) error { return figure.Write(w, format) }); err != nil {
 		return err
 	}
-	if p.Kind != "reliability" && p.Kind != "clients" {
-		for _, note := range runs.Cut(groups) {
-			fmt.Fprintf(stderr, "note: %s\n", note)
-		}
+	for _, note := range notes {
+		fmt.Fprintf(stderr, "note: %s\n", note)
 	}
 	fmt.Fprintln(stdout, p.Out)
 	return nil
+}
+
+// figure reads and draws. Its notes say what is not drawn.
+func (p *picture) figure(paths []string) (f *plots.Figure, notes []string, err error) {
+	if p.Kind == beliefsKind {
+		if len(paths) > 1 {
+			return nil, nil, usagef("plot --kind %s: %d paths, want one CSV", p.Kind, len(paths))
+		}
+		beliefs, err := runs.Beliefs(paths[0])
+		if err != nil {
+			return nil, nil, dataError{err}
+		}
+		f, err = plots.Beliefs(beliefs)
+		return f, nil, err
+	}
+	groups, err := grouped(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	metric, _ := plots.FindMetric(p.Metric)
+	if f, err = p.kind().draw(p, groups, metric); err != nil {
+		return nil, nil, dataError{err}
+	}
+	if p.Kind != "reliability" && p.Kind != "clients" {
+		notes = runs.Cut(groups)
+	}
+	return f, notes, nil
 }

@@ -161,6 +161,23 @@ func TestPlotGrid(t *testing.T) {
 	}
 }
 
+// TestPlotBeliefs draws what two clients think of an image at two rounds, one of which one client lacks.
+func TestPlotBeliefs(t *testing.T) {
+	dir := t.TempDir()
+	rows := "client,round,class,probability,deviation,label\n"
+	for _, at := range []string{"3,0", "3,100", "7,100"} {
+		rows += at + ",2,0.75,0.125,2\n" + at + ",0,0.25,0.5,2\n"
+	}
+	write(t, dir, "image.csv", rows)
+	got := textsOf(t, plotted(t, dir, "image.svg", "--kind", "beliefs", "image.csv"))
+	for _, part := range []string{"round 0", "round 100", "client 3", "client 7", "class of the image", "Probability of each class, ± std over draws of the weights"} {
+		if strings.Count("\n"+got+"\n", "\n"+part+"\n") != 1 {
+			t.Errorf("text\n%s\nhas not %q, once", got, part)
+		}
+	}
+	plotted(t, dir, "image.png", "--kind", "beliefs", "image.csv")
+}
+
 // TestPlotNotes: where the mean ends before the runs do is said, and gaps are left.
 func TestPlotNotes(t *testing.T) {
 	dir := t.TempDir()
@@ -194,6 +211,9 @@ func TestPlotRefused(t *testing.T) {
 		"quote.csv":   roundsHead + `"x,a,d,r,m,1,1,0.5,0.4` + "\n",
 		"two.csv":     "zeta,rho,round,pm_acc,gm_acc\n1,-1,1,0.5,0.4\n2,-2,1,0.5,0.4\n",
 		"crooked.csv": "zeta,round,pm_acc,gm_acc\n1,1,0.5,0.4\n2,2,0.5,0.4\n",
+		"belief.csv":  "client,round,class,probability,deviation\n1,0,0,1.5,0\n",
+		"again.csv":   "client,round,class,probability,deviation\n1,0,0,0.5,0\n1,0,0,0.5,0\n",
+		"bare.csv":    "client,round,class,probability,deviation\n",
 	} {
 		write(t, dir, name, text)
 	}
@@ -209,7 +229,7 @@ func TestPlotRefused(t *testing.T) {
 		"2 plot":                                        "plot: want the folder of a run, or a CSV of runs, as in fedbayes plot [flags] PATH...",
 		"2 plot good.csv --kind sweep":                  `plot: unexpected argument "--kind"; flags go before the paths, as in fedbayes plot [flags] PATH...`,
 		"2 plot --knd sweep good.csv":                   "--knd: plot has no such flag (did you mean --kind?)",
-		"2 plot --kind curve good.csv":                  `--kind "curve": want one of curves, sweep, heatmap, reliability, clients (did you mean curves?)`,
+		"2 plot --kind curve good.csv":                  `--kind "curve": want one of curves, sweep, heatmap, reliability, clients, beliefs (did you mean curves?)`,
 		"2 plot --metric acuracy good.csv":              `--metric "acuracy": want one of acc, worst, nll, ece, loss, kl`,
 		"2 plot --round 0 good.csv":                     "--round 0: want a whole number ≥ 1",
 		"2 plot --x zeta good.csv":                      "--x: no effect on --kind curves",
@@ -226,6 +246,13 @@ func TestPlotRefused(t *testing.T) {
 		"2 plot --kind sweep --round 5 crooked.csv":     "no run has an evaluation after round 5",
 		"2 plot --kind heatmap crooked.csv":             "a heat map is over two settings, and fewer vary among the runs",
 		"2 plot --kind heatmap --x rho --y rho two.csv": "--x and --y are both rho, want two settings",
+		"3 plot --kind beliefs good.csv":                "good.csv: no column client; it has run, algo, dataset, regime, model, seed, round, pm_acc, gm_acc",
+		"3 plot --kind beliefs belief.csv":              `belief.csv: line 2: probability is "1.5", want a number from 0 to 1`,
+		"3 plot --kind beliefs again.csv":               "again.csv: line 3 is the second of client 1, round 0, class 0",
+		"3 plot --kind beliefs bare.csv":                "bare.csv: no row",
+		"3 plot --kind beliefs none.csv":                "none.csv: no such file",
+		"2 plot --kind beliefs bare.csv bare.csv":       "plot --kind beliefs: 2 paths, want one CSV",
+		"2 plot --kind beliefs --round 2 bare.csv":      "--round: no effect on --kind beliefs",
 		"3 plot nowhere":                                "nowhere: no such folder or file",
 		"3 plot folder":                                 "folder: no run: want a folder with rounds.csv, or with such folders in it",
 		"3 plot broken":                                 "broken/config.json: unexpected end of JSON input",

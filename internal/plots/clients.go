@@ -40,7 +40,7 @@ func Clients(groups []runs.Group, m Metric, round int) (*Figure, error) {
 			}
 			b := &bars{}
 			for _, c := range rows {
-				b.clients = append(b.clients, c.Client)
+				b.names = append(b.names, c.Client)
 			}
 			for _, i := range there {
 				s := series{style: barStyle(i)}
@@ -97,20 +97,20 @@ func (b box) fill(c *draw.Canvas, r vg.Rectangle) {
 // Thumbnail implements [plot.Thumbnailer].
 func (b box) Thumbnail(c *draw.Canvas) { b.fill(c, c.Rectangle) }
 
-// bars are groups of bars, a group a client.
+// bars are groups of bars, a group a client, or another thing with a number.
 type bars struct {
-	clients []int
-	series  []series
+	names  []int
+	series []series
 }
 
-// A series is the bars of one model, by client.
+// A series is one bar of each group, as those of one model.
 type series struct {
 	values []float64
 	there  []bool
 	style  box
 }
 
-// room is the share of a client's place that its bars take.
+// room is the share of a group's place that its bars take.
 const room = 0.8
 
 // Plot implements [plot.Plotter].
@@ -136,15 +136,15 @@ func (b *bars) DataRange() (xmin, xmax, ymin, ymax float64) {
 			ymin, ymax = min(ymin, v), max(ymax, v)
 		}
 	}
-	return -0.5, float64(len(b.clients)) - 0.5, ymin, ymax
+	return -0.5, float64(len(b.names)) - 0.5, ymin, ymax
 }
 
-// ticks name so many clients that their names do not touch.
+// ticks name so many groups that their names do not touch.
 func (b *bars) ticks() plot.ConstantTicks {
-	step := (len(b.clients) + 39) / 40
+	step := (len(b.names) + 39) / 40
 	var ticks plot.ConstantTicks
-	for i := 0; i < len(b.clients); i += step {
-		ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(b.clients[i])})
+	for i := 0; i < len(b.names); i += step {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: strconv.Itoa(b.names[i])})
 	}
 	return ticks
 }
