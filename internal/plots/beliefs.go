@@ -49,24 +49,34 @@ func Beliefs(beliefs []runs.Belief) (*Figure, error) {
 	for _, b := range beliefs {
 		p := believed(b)
 		row, column := slices.Index(clients, b.Client), slices.Index(rounds, b.Round)
-		if row == 0 {
-			p.Title.Text = fmt.Sprintf("round %d", b.Round)
-		}
-		if row == len(clients)-1 {
-			p.X.Label.Text = "class"
-		}
-		if column == 0 {
-			p.Y.Label.Text = fmt.Sprintf("client %d", b.Client)
-		}
 		f.panels[row][column] = p
 		f.width = max(f.width, vg.Length(len(b.Classes))*13+30)
 		known = known || slices.Contains(b.Classes, b.Label)
 	}
+	name(f.panels, clients, rounds)
 	f.Title = "Probability of each class, ± std over draws of the weights"
 	if known {
 		f.legend = []entry{{"class of the image", []plot.Thumbnailer{barStyle(1)}}, {"other classes", []plot.Thumbnailer{barStyle(0)}}}
 	}
 	return f, nil
+}
+
+// name writes what rows and columns are to the first panel that there is in each, and under the last one what its axis is.
+func name(panels [][]*plot.Plot, clients, rounds []int) {
+	for i, row := range panels {
+		p := row[slices.IndexFunc(row, func(p *plot.Plot) bool { return p != nil })]
+		p.Y.Label.Text = fmt.Sprintf("client %d", clients[i])
+	}
+	for j := range rounds {
+		var there []*plot.Plot
+		for _, row := range panels {
+			if row[j] != nil {
+				there = append(there, row[j])
+			}
+		}
+		there[0].Title.Text = fmt.Sprintf("round %d", rounds[j])
+		there[len(there)-1].X.Label.Text = "class"
+	}
 }
 
 // believed is the panel of a client and round.
