@@ -21,7 +21,7 @@ func Curves(groups []runs.Group, m Metric) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Figure{Title: join(runs.Subject(groups), runs.Seeds(groups)), width: 340, height: 290}
+	f := &Figure{Title: join(runs.Subject(groups), runs.Seeds(groups, runs.MeanStd)), width: 340, height: 290}
 	var row []*plot.Plot
 	if len(groups) == 1 {
 		p := newCurves("", m)

@@ -28,7 +28,7 @@ func Reliability(groups []runs.Group) (*Figure, error) {
 	for _, p := range pools {
 		draws[p.mc] = true
 	}
-	f := &Figure{Title: join(runs.Subject(groups), runs.Seeds(groups)), width: 320, height: 270}
+	f := &Figure{Title: join(runs.Subject(groups), runs.Seeds(groups, "predictions")), width: 320, height: 270}
 	f.panels = make([][]*plot.Plot, 2)
 	for _, mo := range Metrics()[0].models {
 		var accuracy, share []line

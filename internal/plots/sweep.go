@@ -100,7 +100,7 @@ func titled(groups []runs.Group, rounds map[int]bool) string {
 			when = fmt.Sprintf("round %d", r)
 		}
 	}
-	return join(runs.Subject(groups), runs.Seeds(groups), when)
+	return join(runs.Subject(groups), runs.Seeds(groups, runs.MeanStd), when)
 }
 
 // join makes one line of the parts of a title that are there.

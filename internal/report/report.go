@@ -59,7 +59,7 @@ func Write(w io.Writer, title string, groups []runs.Group) error {
 	if err != nil {
 		return err
 	}
-	p := &page{Title: title, Subject: strings.Trim(runs.Subject(groups)+" · "+runs.Seeds(groups), " ·"), Notes: runs.Cut(groups)}
+	p := &page{Title: title, Subject: strings.Trim(runs.Subject(groups)+" · "+runs.Seeds(groups, runs.MeanStd), " ·"), Notes: runs.Cut(groups)}
 	p.tabulate(groups)
 	if err := p.draw(groups); err != nil {
 		return err

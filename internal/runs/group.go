@@ -17,6 +17,9 @@ type Group struct {
 	Runs     []Run
 }
 
+// MeanStd is how the seeds of a [Group] become one in its points.
+const MeanStd = "mean ± std"
+
 // A Point is a mean over seeds.
 type Point struct {
 	Round     int
@@ -310,8 +313,8 @@ func Subject(groups []Group) string {
 	return strings.Join(parts, " · ")
 }
 
-// Seeds says over which seeds the means of the groups go.
-func Seeds(groups []Group) string {
+// Seeds says which seeds the groups have and how they became one, as in "mean ± std of seeds 1, 2".
+func Seeds(groups []Group, how string) string {
 	var seeds []string
 	fewest, most := math.MaxInt, 0
 	for _, g := range groups {
@@ -331,11 +334,11 @@ func Seeds(groups []Group) string {
 	case most == 1:
 		return "a seed each"
 	case fewest < most || fewest < len(seeds):
-		return fmt.Sprintf("mean ± std of %s seeds", between(fewest, most))
+		return fmt.Sprintf("%s of %s seeds", how, between(fewest, most))
 	case most > 8:
-		return fmt.Sprintf("mean ± std of %d seeds", most)
+		return fmt.Sprintf("%s of %d seeds", how, most)
 	}
-	return "mean ± std of seeds " + strings.Join(seeds, ", ")
+	return how + " of seeds " + strings.Join(seeds, ", ")
 }
 
 func between(fewest, most int) string {

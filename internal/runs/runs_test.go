@@ -102,7 +102,7 @@ p,2,1,0.5,
 		if got := strings.Join(runs.Free(groups), " "); got != c.free {
 			t.Errorf("%s: free %q, want %q", what, got, c.free)
 		}
-		if got := runs.Seeds(groups); got != c.seeds {
+		if got := runs.Seeds(groups, runs.MeanStd); got != c.seeds {
 			t.Errorf("%s: seeds %q, want %q", what, got, c.seeds)
 		}
 	}
