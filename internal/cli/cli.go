@@ -98,7 +98,10 @@ func (s *sticky) Write(p []byte) (int, error) {
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
-	commands := []*cli.Command{trainCommand(stderr), plotCommand(stderr), reportCommand(), algosCommand(), modelsCommand(), datasetsCommand(), versionCommand()}
+	commands := []*cli.Command{
+		trainCommand(stderr), evalCommand(stderr), predictCommand(stderr), personalizeCommand(stderr),
+		plotCommand(stderr), reportCommand(), algosCommand(), modelsCommand(), datasetsCommand(), versionCommand(),
+	}
 	commands = append(commands, helpCommand())
 	for _, c := range commands {
 		c.OnUsageError = commandUsage

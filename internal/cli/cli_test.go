@@ -73,13 +73,13 @@ func registries() *strings.Replacer {
 func TestRefused(t *testing.T) {
 	registered := registries()
 	for line, want := range map[string]string{
-		"trian":         `command "trian": want one of train, plot, report, algos, models, datasets, version, help (did you mean train?)`,
-		"--help trian":  `command "trian": want one of train, plot, report, algos, models, datasets, version, help (did you mean train?)`,
+		"trian":         `command "trian": want one of train, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,
+		"--help trian":  `command "trian": want one of train, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,
 		"-h train x":    `help: unexpected argument "x"`,
 		"-x":            `-x: a flag follows its command, as in fedbayes train -x`,
 		"train -v":      `-v: train has no such flag (fedbayes train --help lists them)`,
 		"models --v":    `-v: models has no such flag (fedbayes models --help lists them)`,
-		"help trian":    `command "trian": want one of train, plot, report, algos, models, datasets, version, help (did you mean train?)`,
+		"help trian":    `command "trian": want one of train, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,
 		"--rounds 5":    `--rounds: a flag follows its command, as in fedbayes train --rounds`,
 		"version now":   `version: unexpected argument "now"`,
 		"models mlp":    `models: unexpected argument "mlp"`,
@@ -284,7 +284,7 @@ func TestLostOutput(t *testing.T) {
 
 // TestHelpOnce: each command's help lists the flag that asks for it, once.
 func TestHelpOnce(t *testing.T) {
-	for _, name := range []string{"train", "plot", "report", "algos", "models", "datasets", "version", "help"} {
+	for _, name := range []string{"train", "eval", "predict", "personalize", "plot", "report", "algos", "models", "datasets", "version", "help"} {
 		status, stdout, stderr := run(name + " --help")
 		if n := strings.Count(stdout, "--help, -h"); status != 0 || stderr != "" || n != 1 {
 			t.Errorf("%s --help: status %d, stderr %q, and --help %d times in\n%s", name, status, stderr, n, stdout)

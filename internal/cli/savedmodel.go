@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"fedbayes/algorithms"
+	"fedbayes/datasets"
+	"fedbayes/internal/checkpoint"
+	"fedbayes/internal/federation"
+	"fedbayes/internal/results"
+	"fedbayes/layers"
+)
+
+// A savedModel is what the JSON of a model says.
+type savedModel struct {
+	Kind    string         `json:"kind"` // "point" or "gaussian"
+	Version string         `json:"version"`
+	Dataset string         `json:"dataset"` // whose images it is for
+	Model   string         `json:"model"`
+	Algo    string         `json:"algo"`
+	Method  map[string]any `json:"method"`
+	Seed    uint64         `json:"seed"`
+	Round   int            `json:"round"` // of the run that it was made from
+	Train   int            `json:"train"`
+	Test    int            `json:"test"`
+	Steps   int            `json:"steps"`
+	MC      int            `json:"mc"`
+	Before  results.Number `json:"before_acc"`
+	After   results.Number `json:"after_acc"`
+}
+
+// save writes a new client's model.
+func (l *loaded) save(name string, n federation.Newcomer) error {
+	kind, tensors := federation.ModelTensors(l.net, n.Model)
+	if tensors == nil {
+		return usagef("--out: a model of %s is more than weights, and cannot be kept", l.Algo)
+	}
+	method := map[string]any{}
+	for _, m := range l.plan.method.Params() {
+		method[m.Name] = value(m)
+	}
+	return checkpoint.Write(name, savedModel{
+		Kind: kind, Version: version(), Dataset: l.Dataset, Model: l.Model, Algo: l.Algo, Method: method, Seed: uint64(l.Seed),
+		Round: l.models.Round(), Train: n.Train, Test: n.Test, Steps: n.Steps, MC: n.MC,
+		Before: results.Number(n.Before.Accuracy), After: results.Number(n.After.Accuracy),
+	}, tensors)
+}
+
+// A readyModel is a saved one that was read.
+type readyModel struct {
+	savedModel
+	entry     datasets.Entry
+	net       *layers.Model
+	predictor algorithms.Predictor
+}
+
+// readModel reads what save has written.
+func readModel(name string) (*readyModel, error) {
+	fail := func(err error) (*readyModel, error) { return nil, dataError{fmt.Errorf("--model %w", err)} }
+	c, err := checkpoint.Read(name)
+	if err != nil {
+		return fail(err)
+	}
+	m := new(readyModel)
+	if err := json.Unmarshal(c.About, &m.savedModel); err != nil {
+		return fail(fmt.Errorf("%s: %w", name, err))
+	}
+	if m.entry, err = datasets.Lookup(m.Dataset); err != nil {
+		return fail(fmt.Errorf("%s: %w", name, err))
+	}
+	if m.net, err = newModel(m.Model, m.entry); err != nil {
+		return fail(fmt.Errorf("%s: %w", name, err))
+	}
+	if m.predictor, err = federation.FillModel(m.net, m.Kind, c.Take); err != nil {
+		return fail(fmt.Errorf("%s: %w", name, err))
+	}
+	return m, nil
+}
