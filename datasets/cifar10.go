@@ -12,6 +12,11 @@ import (
 	"strings"
 )
 
+const (
+	cifar10Archive = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
+	cifar10Sum     = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
+)
+
 func cifar10() Entry {
 	return Entry{
 		Name:    "cifar10",
@@ -32,8 +37,13 @@ func cifar10() Entry {
 		},
 		Archive: "cifar-10-binary.tar.gz",
 		Folder:  "cifar-10-batches-bin",
-		Get: "get https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz (170,052,171 bytes, sha256 " +
-			"c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd) and put it there, packed or unpacked",
+		Get:     "get " + cifar10Archive + " (170,052,171 bytes, sha256 " + cifar10Sum + ") and put it there, packed or unpacked",
+		// Size and checksum were not computed here: they are those of TensorFlow Datasets. The makers' page has an MD5 alone,
+		// c32a1d4ab5d03f1284b67883e8d87530. Both addresses are of their university.
+		Published: []Published{{
+			Name: "cifar-10-binary.tar.gz", Size: 170_052_171, SHA256: cifar10Sum,
+			From: []string{cifar10Archive, "https://cave.cs.toronto.edu/kriz/cifar-10-binary.tar.gz"},
+		}},
 		begins:  []uint8{6, 9, 9, 4, 1, 1, 2, 7, 8, 3, 4, 7, 7, 2, 9, 9, 9, 3, 2, 6},
 		load:    loadCIFAR10,
 		loadTar: loadCIFAR10Tar,

@@ -14,6 +14,20 @@ func mnistFiles() []string {
 	}
 }
 
+// published returns the four files, gzipped as they are published in some folders of the web, with their sizes and
+// checksums in the order of mnistFiles.
+func published(sizes [4]int64, sums [4]string, folders ...string) []Published {
+	var files []Published
+	for i, name := range mnistFiles() {
+		file := Published{Name: name + ".gz", Size: sizes[i], SHA256: sums[i]}
+		for _, folder := range folders {
+			file.From = append(file.From, folder+file.Name)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
 func mnist() Entry {
 	return Entry{
 		Name:    "mnist",
@@ -24,8 +38,21 @@ func mnist() Entry {
 		Shape:   []int{28, 28},
 		Regimes: regimes(),
 		Files:   mnistFiles(),
-		marks:   []mark{0x2856a56c84e405ff, 0x233efa1dbe91f0af, 0x3fcb0aa02023f8c2, 0x7ffccb55d5a0a571},
-		load:    loadMNIST,
+		// Computed from files whose MD5 is the published one: f68b3c2dcbeaaa9fbdd348bbdeb94873, d53e105ee54ea40749a09fcbcd1e9432,
+		// 9fb629c4189551a2d022fa330f9573f3, ec29112dd5afa0611ce80d1b7f02629c. The makers' own address, yann.lecun.com, has come to
+		// refuse downloads; of these two PyTorch and TensorFlow get the files.
+		Published: published(
+			[4]int64{9912422, 28881, 1648877, 4542},
+			[4]string{
+				"440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+				"3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+				"8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+				"f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+			},
+			"https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/",
+		),
+		marks: []mark{0x2856a56c84e405ff, 0x233efa1dbe91f0af, 0x3fcb0aa02023f8c2, 0x7ffccb55d5a0a571},
+		load:  loadMNIST,
 	}
 }
 
@@ -40,8 +67,21 @@ func fashionMNIST() Entry {
 		Regimes: regimes(),
 		Files:   mnistFiles(),
 		Sample:  "fashion-mnist-sample",
-		marks:   []mark{0x1b6e5cbbd163f70d, 0xbd0e4221b00c2802, 0x75f2f3986c2083e8, 0x0dd68b5401033ffb},
-		load:    loadMNIST,
+		// Computed from files whose MD5 is the published one: 8d4fb7e6c68d591d4c3dfef9ec88bf0d, 25c81989df183df01b3e8a0aad5dffbe,
+		// bef4ecab320f06d8554ea6380940ec79, bb300cfdad3c16e7a12a480ee83cd310.
+		Published: published(
+			[4]int64{26421880, 29515, 4422102, 5148},
+			[4]string{
+				"3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+				"a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+				"346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+				"67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+			},
+			"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+			"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+		),
+		marks: []mark{0x1b6e5cbbd163f70d, 0xbd0e4221b00c2802, 0x75f2f3986c2083e8, 0x0dd68b5401033ffb},
+		load:  loadMNIST,
 	}
 }
 

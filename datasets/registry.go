@@ -33,11 +33,12 @@ type Entry struct {
 	Regimes  []Regime // smallest first
 	Defaults Defaults
 
-	Files   []string // what a folder must hold, names without ".gz"; nil if embedded
-	Archive string   // the file that the files are published in, if they are in one
-	Folder  string   // in Archive, of the files
-	Get     string   // how to get the files, where the search for them ends with an error
-	Sample  string   // an embedded data set that stands in where the files are not found; see Resolve
+	Files     []string    // what a folder must hold, names without ".gz"; nil if embedded
+	Archive   string      // the file that the files are published in, if they are in one
+	Folder    string      // in Archive, of the files
+	Get       string      // how to get the files, where the search for them ends with an error
+	Published []Published // what Fetch downloads, which makes up Files; nil if embedded
+	Sample    string      // an embedded data set that stands in where the files are not found; see Resolve
 
 	begins  []uint8 // the first training labels as published
 	marks   []mark  // of Files as published; tells data sets apart that use the same file names

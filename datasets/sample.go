@@ -18,7 +18,7 @@ func mnistSample() Entry {
 	e.Name = "mnist-sample"
 	e.About = "10,000 images of mnist, 1,000 a digit; part of the program"
 	e.Regimes[0].Test = 150 // ten clients with five labels each then use every image
-	e.Files, e.marks = nil, nil
+	e.Files, e.Published, e.marks = nil, nil, nil
 	e.load = loadMNISTSample
 	return e
 }
@@ -32,7 +32,7 @@ func fashionMNISTSample() Entry {
 	e.Name = "fashion-mnist-sample"
 	e.About = "4,000 images of fashion-mnist, 400 a class; part of the program"
 	e.Regimes[0].Test = 30 // ten clients with five labels each then use every image
-	e.Files, e.marks, e.Sample = nil, nil, ""
+	e.Files, e.Published, e.marks, e.Sample = nil, nil, nil, ""
 	e.load = loadFashionMNISTSample
 	return e
 }

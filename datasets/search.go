@@ -100,8 +100,8 @@ func (e Entry) find(dataDir string) (where string, packed bool, err error) {
 	if get == "" {
 		get = "put " + strings.Join(e.Files, ", ") + " there, plain or .gz"
 	}
-	return "", false, fmt.Errorf("datasets: %s: not found in %s: %s, or name their folder with --data-dir",
-		e.Name, strings.Join(looked, ", "), get)
+	return "", false, fmt.Errorf("datasets: %s: not found in %s: %s, or name their folder with --data-dir; fedbayes datasets fetch %s downloads them",
+		e.Name, strings.Join(looked, ", "), get, e.Name)
 }
 
 // in looks for the data set in one folder: its files, the folder that holds them when the archive is unpacked, the
