@@ -46,6 +46,15 @@ func (d *Dataset) Counts() []int {
 	return counts
 }
 
+// countsOf returns how many of some images are of each class. [Classes]
+func (d *Dataset) countsOf(indices []int) []int {
+	counts := make([]int, d.Classes)
+	for _, i := range indices {
+		counts[d.Labels[i]]++
+	}
+	return counts
+}
+
 // classes returns the indices of each class's images, ascending.
 func (d *Dataset) classes() [][]int {
 	byClass := make([][]int, d.Classes)
@@ -104,13 +113,14 @@ type Client struct {
 	ID          int
 	Labels      []int // the classes it holds, ascending
 	Train, Test Examples
+	Val         Examples // that it is validated on; usually none
 }
 
 // Clients copies the examples of each split out. Client i has the i-th split.
 func Clients(d *Dataset, splits []Split) []Client {
 	clients := make([]Client, len(splits))
 	for i, s := range splits {
-		clients[i] = Client{ID: i, Labels: slices.Clone(s.Labels), Train: d.Examples(s.Train), Test: d.Examples(s.Test)}
+		clients[i] = Client{ID: i, Labels: slices.Clone(s.Labels), Train: d.Examples(s.Train), Test: d.Examples(s.Test), Val: d.Examples(s.Val)}
 	}
 	return clients
 }

@@ -11,6 +11,7 @@ import (
 type Split struct {
 	Labels      []int // the classes it holds, ascending
 	Train, Test []int // indices into the data set
+	Val         []int // of images that it is validated on, taken from what it would train on; empty unless asked for
 }
 
 // A PartitionConfig says how a data set is divided. Which fields count depends on Kind:
@@ -32,10 +33,12 @@ type PartitionConfig struct {
 
 	Alpha      float64
 	MinSamples int // training and test together, at least 1
+
+	ValFraction float64 // of a client's training images of each label, below 1, that it is validated on instead
 }
 
 // Partition divides a data set among clients. It is a pure function of its arguments. No image is given out twice:
-// neither to two clients, nor to training and test. Every client has at least one training image; only in a Dirichlet
+// neither to two clients, nor to two of training, validation and test. Every client has at least one training image; only in a Dirichlet
 // partition can one have no test image, if it has one image in all.
 //
 // The notes say, a line each, where the result is not quite what was asked for.
@@ -64,15 +67,19 @@ func Partition(d *Dataset, cfg PartitionConfig) (splits []Split, notes []string,
 	for i := range splits {
 		splits[i].Labels = held(d, splits[i])
 	}
+	if cfg.ValFraction > 0 {
+		setAside(d, splits, cfg)
+	}
 	return splits, notes, checkSplits(d.Len(), splits)
 }
 
 // The draws of a partition. The values are part of a partition's identity: add at the end, reorder nothing.
 const (
-	drawLabels  = iota // which client holds which class
-	drawClass          // the order of a class's images; the client is the class
-	drawAll            // the order of all images
-	drawMixture        // Dirichlet shares; the client is the attempt
+	drawLabels     = iota // which client holds which class
+	drawClass             // the order of a class's images; the client is the class
+	drawAll               // the order of all images
+	drawMixture           // Dirichlet shares; the client is the attempt
+	drawValidation        // the order of a client's training images of a class; the client is client·classes + class
 )
 
 func (cfg PartitionConfig) stream(draw, i int) rng.Stream {
@@ -96,7 +103,7 @@ func shuffledClasses(d *Dataset, cfg PartitionConfig) [][]int {
 // held returns the classes that a split has images of, ascending.
 func held(d *Dataset, s Split) []int {
 	has := make([]bool, d.Classes)
-	for _, indices := range [][]int{s.Train, s.Test} {
+	for _, indices := range [][]int{s.Train, s.Val, s.Test} {
 		for _, i := range indices {
 			has[d.Labels[i]] = true
 		}
@@ -121,7 +128,7 @@ func checkSplits(n int, splits []Split) error {
 		for _, part := range []struct {
 			name    string
 			indices []int
-		}{{"train", s.Train}, {"test", s.Test}} {
+		}{{"train", s.Train}, {"validation", s.Val}, {"test", s.Test}} {
 			who := fmt.Sprintf("client %d's %s part", client, part.name)
 			for _, i := range part.indices {
 				if i < 0 || i >= n {

@@ -114,8 +114,13 @@ func TestPartitionIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		type parts struct{ Labels, Train, Test []int } // as the sums were made, before there was a validation part
+		var all []parts
+		for _, s := range splits {
+			all = append(all, parts{s.Labels, s.Train, s.Test})
+		}
 		h := fnv.New64a()
-		fmt.Fprint(h, splits)
+		fmt.Fprint(h, all)
 		if got := h.Sum64(); got != test.want {
 			t.Errorf("%s, %d labels: sum %#x, want %#x", test.cfg.Kind, test.cfg.LabelsPerClient, got, test.want)
 		}
@@ -179,6 +184,8 @@ func TestCheckSplits(t *testing.T) {
 		{"right", []Split{{Train: []int{0, 1}, Test: []int{2}}, {Train: []int{4}}}, ""},
 		{"train is test", []Split{{Train: []int{0, 1}, Test: []int{1}}},
 			"image 1 is in client 0's train part and in client 0's test part"},
+		{"validation is test", []Split{{Train: []int{0}, Val: []int{1}, Test: []int{1}}},
+			"image 1 is in client 0's validation part and in client 0's test part"},
 		{"twice in train", []Split{{Train: []int{0, 0}}}, "image 0 is in client 0's train part and in client 0's train part"},
 		{"two clients", []Split{{Train: []int{0}, Test: []int{3}}, {Train: []int{3}}},
 			"image 3 is in client 0's test part and in client 1's train part"},
