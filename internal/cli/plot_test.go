@@ -183,7 +183,7 @@ func TestPlotBeliefs(t *testing.T) {
 	plotted(t, dir, "image.png", "--kind", "beliefs", "image.csv")
 }
 
-// TestPlotNotes: where the mean ends before the runs do is said, and gaps are left.
+// TestPlotNotes: where the mean ends before the runs do is said, and cells without a number are left out.
 func TestPlotNotes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.csv", roundsHead+"x,a,d,r,m,1,1,0.5,NaN\nx,a,d,r,m,1,2,0.6,\nx,a,d,r,m,2,1,0.7,Inf\n")
