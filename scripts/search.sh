@@ -18,10 +18,10 @@ pfedbayes) grid="
 	rho -1 -1.5 -2 -2.5 -3
 	zeta 0.5 1 5 10 20" ;;
 fedavg | local) grid="
-	lr 0.01 0.02 0.05 0.1 0.2 0.5" ;;
+	lr 0.05 0.1 0.2 0.5 1" ;;
 fedprox) grid="
-	mu 0.001 0.01 0.1 1
-	lr 0.05 0.1 0.2" ;;
+	mu 0.001 0.01 0.1
+	lr 0.2 0.5 1" ;;
 bnfed)
 	length="--rounds 5 --local-epochs 10"
 	grid="
@@ -29,22 +29,23 @@ bnfed)
 	noise-var 0.1 0.5 1"
 	;;
 perfedavg) grid="
-	inner-lr 0.01 0.03 0.1
-	lr 0.01 0.03 0.1 0.2" ;;
+	inner-lr 0.03 0.1 0.3
+	lr 0.1 0.2 0.5" ;;
 pfedme) grid="
-	lr-global 0.005 0.02 0.05
-	lr 0.03 0.09
+	lr-global 0.05 0.1
+	lr 0.01 0.03
 	lambda 5 15
 	beta 1 2" ;;
 ditto) grid="
-	lambda 0.03 0.1 0.3 1
-	lr 0.05 0.1 0.2" ;;
+	lr-global 0.05 0.5
+	lambda 0.03 0.1 0.3
+	lr 0.05 0.2 0.5" ;;
 fedamp) grid="
-	sigma 0.3 1 3 10
-	lr 0.1 0.2 0.5" ;;
+	sigma 3 10 30
+	lr 0.2 0.5 1" ;;
 heurfedamp) grid="
-	sigma 25 50 100
-	lr 0.1 0.2 0.5" ;;
+	sigma 10 25 50
+	lr 0.2 0.5 1" ;;
 pfedgp) grid="
 	context 25 50 100
 	lr 0.0003 0.001 0.003 0.01 0.05" ;;
