@@ -22,6 +22,8 @@ type Result struct {
 	Drawn *Evaluation // the same weights with finalMC draws, where Last predicts with mean weights and that differs
 
 	Newcomers []Newcomer // Config.Newcomers after the last round
+
+	Early bool // the run ended before its last round, for want of Patience
 }
 
 // An Evaluation scores the models after a round: the global model after its aggregation, personal models as they came
@@ -33,7 +35,9 @@ type Evaluation struct {
 
 	Personal, Global *Pooled // nil where the method has no such model
 
-	Loss    float64 // mean over the clients that trained of their Report.Loss
+	Validation *Validation // nil where no client has validation examples
+
+	Loss    float64 // mean over the clients that trained of their Report.Loss; NaN where none did
 	KL      float64 // likewise; NaN where the method has none
 	Clamped int     // sum over the clients
 
@@ -88,6 +92,9 @@ func (r *run) evaluate(ctx context.Context, t, mc int, trained []training) (Eval
 			Personal: report(personal[i]), Global: report(global[i]),
 		}
 	}
+	if len(trained) == 0 {
+		e.Loss, e.KL = math.NaN(), math.NaN()
+	}
 	for _, c := range trained {
 		e.Clients[c.client].Trained, e.Clients[c.client].Report = true, c.Report
 		e.Loss += c.Loss / float64(len(trained))
@@ -95,6 +102,9 @@ func (r *run) evaluate(ctx context.Context, t, mc int, trained []training) (Eval
 		e.Clamped += c.Clamped
 	}
 	e.Personal, e.Global = pool(personal), pool(global)
+	if e.Validation, err = r.validate(ctx, t, mc); err != nil {
+		return Evaluation{}, err
+	}
 	r.spent.Scoring += time.Since(began)
 	e.Spent = r.spent
 	return e, nil

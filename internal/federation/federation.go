@@ -34,6 +34,10 @@ type Config struct {
 	Seed        uint64
 	ISA         kernels.ISA
 
+	DropRate      float64 // probability that a client drops out of a round that it has begun
+	StragglerRate float64 // probability that one that does not comes to fewer steps
+	Patience      int     // evaluations without a better accuracy in validation after which the run ends; 0 for any number
+
 	Newcomers     []datasets.Client // that take no part, and get models after the last round; numbered after the others
 	NewcomerSteps int               // mini-batches of each of them
 
@@ -71,13 +75,20 @@ type run struct {
 	trained []training // in the last of them
 	spent   Spent
 	settled Spent // up to the last of them, without its evaluation
-	kept    int   // round of the last snapshot
+
+	waited, settledWait Patience // likewise
+
+	kept int // round of the last snapshot
 }
 
 // Spent is what a run has used since its start.
 type Spent struct {
 	BytesUp, BytesDown int64
 	Training, Scoring  time.Duration
+
+	// Clients that dropped out of a round or were stragglers in one, once for each such round; and rounds in which none that was
+	// sampled got through.
+	Dropped, Stragglers, Empty int
 }
 
 // Run runs the rounds of cfg and returns the last evaluation. An error names round and client where one is to blame; it
@@ -88,6 +99,8 @@ type Spent struct {
 // Methods whose predictions draw weights are evaluated once more after the last round if cfg.MC is 0, with finalMC draws.
 func Run(ctx context.Context, cfg Config, m algorithms.Algorithm, net *layers.Model, clients []datasets.Client, rec ...Recorder) (Result, error) {
 	r := &run{Config: cfg, method: m, clients: clients, root: rng.Stream{Seed: cfg.Seed}}
+	r.waited = Patience{Personal: -1, Global: -1}
+	r.settledWait = r.waited
 	if err := r.start(net); err != nil {
 		return Result{}, err
 	}
@@ -112,7 +125,7 @@ func (r *run) rounds(ctx context.Context, rec []Recorder, res *Result) error {
 				return err
 			}
 		}
-		if r.done >= r.Rounds {
+		if r.done >= r.Rounds || res.Early {
 			return nil
 		}
 		if err := r.advance(ctx, rec); err != nil {
@@ -134,13 +147,14 @@ func (r *run) advance(ctx context.Context, rec []Recorder) error {
 	if err != nil {
 		return fmt.Errorf("round %d: %w", t, err)
 	}
-	r.done, r.trained, r.settled = t, trained, r.spent
+	empty := r.spent.Empty > r.settled.Empty
+	r.done, r.trained, r.settled, r.settledWait = t, trained, r.spent, r.waited
 	for _, rc := range rec {
 		if err := rc.Round(t); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.mourn(rec, empty)
 }
 
 // conclude evaluates and keeps the round that is done, if it is its turn.
@@ -160,6 +174,10 @@ func (r *run) conclude(ctx context.Context, rec []Recorder, res *Result) error {
 		}
 		if err := e.finite(); err != nil {
 			return fmt.Errorf("round %d: %w", t, err)
+		}
+		r.waited.see(e.Validation)
+		if r.Patience > 0 && r.waited.Evaluations >= r.Patience && !last {
+			last, res.Early = true, true
 		}
 	}
 	if r.Keeper != nil && (t%r.KeepEvery == 0 || last) {
@@ -217,7 +235,7 @@ type training struct {
 	up any
 }
 
-// round trains the clients of round t and aggregates what they upload. It returns how they fared, by client.
+// round trains the clients of round t and aggregates what they upload, if one does. It returns how they fared, by client.
 func (r *run) round(ctx context.Context, t int) ([]training, error) {
 	began := time.Now()
 	sampled := r.sample(t)
@@ -232,7 +250,11 @@ func (r *run) round(ctx context.Context, t int) ([]training, error) {
 			r.spent.BytesUp += state.Bytes(c.up)
 		}
 	}
-	r.method.Aggregate(r.server, ups)
+	if len(ups) > 0 {
+		r.method.Aggregate(r.server, ups)
+	} else {
+		r.spent.Empty++
+	}
 	r.spent.Training += time.Since(began)
 	return training, nil
 }
@@ -251,21 +273,32 @@ func (r *run) sample(t int) []int {
 	return ids
 }
 
-// train runs the round of every client that trains in it.
+// train runs the round of every client that trains in it, and returns how those fared that did not drop out.
 func (r *run) train(ctx context.Context, t int, sampled []int) ([]training, error) {
 	ids := sampled
 	if r.method.TrainsAll() {
 		ids = r.able
 	}
-	done := make([]training, len(ids))
-	downs := make([]any, len(ids))
-	for k, i := range ids {
-		downs[k] = r.method.Download(r.server, i)
-		r.spent.BytesDown += state.Bytes(downs[k])
+	var staying, steps []int // clients that do not drop out, and what they come to
+	var downs []any
+	for _, i := range ids {
+		down := r.method.Download(r.server, i)
+		r.spent.BytesDown += state.Bytes(down)
+		whole := r.steps(r.batches[i])
+		f := r.fate(t, i, whole)
+		if f.dropped {
+			r.spent.Dropped++
+			continue
+		}
+		if f.steps < whole {
+			r.spent.Stragglers++
+		}
+		staying, steps, downs = append(staying, i), append(steps, f.steps), append(downs, down)
 	}
-	err := r.each(ctx, len(ids), func(w *worker, k int) error {
-		i := ids[k]
-		data := &algorithms.Data{Batches: r.batches[i], Steps: r.steps(r.batches[i])}
+	done := make([]training, len(staying))
+	err := r.each(ctx, len(staying), func(w *worker, k int) error {
+		i := staying[k]
+		data := &algorithms.Data{Batches: r.batches[i], Steps: steps[k]}
 		up, rep, err := r.method.Train(ctx, w.Worker, downs[k], r.states[i], data, r.root.At(t, i))
 		if err != nil {
 			return fmt.Errorf("client %d: %w", i, err)

@@ -41,7 +41,8 @@ type Progress struct {
 	KL      []float64
 	Clamped []int
 
-	Spent Spent
+	Spent    Spent
+	Patience Patience
 }
 
 // Tensors returns the snapshot as tensors, in the run's own memory: of progress, server and client.0, client.1 and so on.
@@ -74,7 +75,7 @@ func clientName(i int) string { return fmt.Sprintf("client.%d", i) }
 
 // snapshot returns the run as it is after the training of the last round that is done.
 func (r *run) snapshot() *Snapshot {
-	s := &Snapshot{Progress{Round: r.done, Spent: r.settled}, r.server, r.states, r.task.Net}
+	s := &Snapshot{Progress{Round: r.done, Spent: r.settled, Patience: r.settledWait}, r.server, r.states, r.task.Net}
 	for _, b := range r.batches {
 		s.Epoch, s.Pos = append(s.Epoch, b.Epoch), append(s.Pos, b.Pos)
 	}
@@ -113,6 +114,7 @@ func (r *run) restore() error {
 		return fmt.Errorf("federation: snapshot of round %d: %w", s.Round, err)
 	}
 	r.done, r.kept, r.spent, r.settled = s.Round, s.Round, s.Spent, s.Spent
+	r.waited, r.settledWait = s.Patience, s.Patience
 	return nil
 }
 

@@ -28,6 +28,7 @@ const (
 	Eval                     // weight draws of an evaluation
 	Match                    // the order in which a server revisits its clients
 	Foreign                  // which examples of others a client's model is shown
+	Fate                     // which clients drop out of a round, or are slow in it
 )
 
 // MaxClients bounds the client coordinate of an address.

@@ -92,7 +92,7 @@ func TestLayout(t *testing.T) {
 }
 
 func TestPurposesKeepTheirValues(t *testing.T) {
-	for want, p := range []Purpose{Partition, Init, Sample, Batch, Noise, Eval, Match, Foreign} {
+	for want, p := range []Purpose{Partition, Init, Sample, Batch, Noise, Eval, Match, Foreign, Fate} {
 		if int(p) != want {
 			t.Errorf("purpose %d, want %d: runs of one seed would change", p, want)
 		}
