@@ -26,6 +26,7 @@ type record struct {
 	Method      map[string]any    `json:"method"`   // its own flags, likewise
 	Model       modelRecord       `json:"model"`
 	Dataset     datasetRecord     `json:"dataset"`
+	Split       splitRecord       `json:"split"`
 	Clients     []clientRecord    `json:"clients"`
 	Notes       []string          `json:"notes"`
 }
@@ -45,13 +46,23 @@ type datasetRecord struct {
 	Std           []float32 `json:"std,omitempty"`
 }
 
-// A clientRecord says what a client holds. Hash is the SHA-256 of the indices of its training and test images.
+// A splitRecord says what a reader would ask of the split. The overlaps are 0, or there would be no run.
+type splitRecord struct {
+	SharedByClients int     `json:"images_of_two_clients"`
+	TrainedAndTest  int     `json:"test_images_trained_on"` // or validated on
+	Unused          int     `json:"images_of_no_client"`
+	Unseen          float64 `json:"test_share_of_labels_never_trained_on"` // by the client that is tested on them
+}
+
+// A clientRecord says what a client holds. Hash is the SHA-256 of the indices of its training, validation and test images.
 type clientRecord struct {
-	ID     int    `json:"id"`
-	Labels []int  `json:"labels"`
-	Train  int    `json:"train"`
-	Test   int    `json:"test"`
-	Hash   string `json:"sha256"`
+	ID     int     `json:"id"`
+	Labels []int   `json:"labels"`
+	Train  int     `json:"train"`
+	Val    int     `json:"val,omitempty"`
+	Test   int     `json:"test"`
+	Unseen float64 `json:"test_share_of_labels_never_trained_on"`
+	Hash   string  `json:"sha256"`
 }
 
 func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
@@ -79,8 +90,10 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 			r.Method[m.Name] = value(m)
 		}
 	}
+	stats := datasets.StatsOf(d, splits)
+	r.Split = splitRecord{stats.SharedByClients, stats.TrainedAndTest, stats.Unused, stats.UnseenShare()}
 	for i, s := range splits {
-		r.Clients = append(r.Clients, clientRecord{i, s.Labels, len(s.Train), len(s.Test), hash(s)})
+		r.Clients = append(r.Clients, clientRecord{i, s.Labels, len(s.Train), len(s.Val), len(s.Test), stats.ClientUnseenShare(i), hash(s)})
 	}
 	return r
 }
@@ -97,6 +110,13 @@ func (p *plan) effective(settings map[string]any) {
 		delete(settings, "checkpoint-every")
 	}
 	delete(settings, "resume")
+	for name, unused := range map[string]bool{
+		"val-fraction": p.ValFraction == 0, "patience": p.Patience == 0, "drop-rate": p.DropRate == 0, "straggler-rate": p.StragglerRate == 0,
+	} {
+		if unused {
+			delete(settings, name)
+		}
+	}
 	if p.HoldoutClients == 0 {
 		delete(settings, "holdout-clients")
 	}
@@ -166,7 +186,11 @@ func value(p algorithms.Param) any {
 
 func hash(s datasets.Split) string {
 	h := sha256.New()
-	for _, part := range [][]int{s.Train, s.Test} {
+	parts := [][]int{s.Train, s.Test}
+	if len(s.Val) > 0 {
+		parts = append(parts, s.Val)
+	}
+	for _, part := range parts {
 		text := binary.AppendUvarint(nil, uint64(len(part)))
 		for _, i := range part {
 			text = binary.AppendUvarint(text, uint64(i))

@@ -30,7 +30,7 @@ func (p *plan) fits(d *datasets.Dataset, splits []datasets.Split, memory uint64)
 	}
 	data := uint64(len(d.Pixels))
 	for _, s := range splits {
-		data += 4 * uint64(len(s.Train)+len(s.Test)) * uint64(d.Dim())
+		data += 4 * uint64(len(s.Train)+len(s.Val)+len(s.Test)) * uint64(d.Dim())
 	}
 	client := 4 * floats * uint64(p.net.Size())
 	need := data + uint64(p.Clients)*client

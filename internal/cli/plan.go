@@ -81,7 +81,7 @@ func check(ts texts, now time.Time) (*plan, error) {
 
 // divide fills the partition.
 func (p *plan) divide(e datasets.Entry) error {
-	p.partition = datasets.PartitionConfig{Kind: p.Partition, Clients: p.Clients + p.HoldoutClients, Seed: uint64(p.Seed)}
+	p.partition = datasets.PartitionConfig{Kind: p.Partition, Clients: p.Clients + p.HoldoutClients, Seed: uint64(p.Seed), ValFraction: p.ValFraction}
 	c := &p.partition
 	switch p.Partition {
 	case "labels":

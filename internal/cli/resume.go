@@ -156,15 +156,19 @@ func (p *plan) param(name string) (algorithms.Param, bool) {
 	return find(p.method.Params(), name)
 }
 
-// finished returns the number of rounds of a run that is to be resumed and has nothing left to do, and else 0.
-func (p *plan) finished() int {
+// finished says that a run that is to be resumed has nothing left to do, and else nothing.
+func (p *plan) finished() string {
 	if p.Resume == "" {
-		return 0
+		return ""
 	}
-	if n := results.Finished(p.Out); n >= p.Rounds {
-		return n
+	n, early := results.Finished(p.Out)
+	switch {
+	case early:
+		return fmt.Sprintf("%s: finished, it stopped after %s as validation got no better", p.Out, counted(n, "round"))
+	case n >= p.Rounds:
+		return fmt.Sprintf("%s: finished, all %s are done; --rounds with more than that goes on", p.Out, counted(n, "round"))
 	}
-	return 0
+	return ""
 }
 
 // facts are what decides the results of a run: its settings but the free ones, its data, and what computes.

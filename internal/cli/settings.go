@@ -24,10 +24,13 @@ type settings struct {
 	TestPerClass              int // likewise
 	Alpha                     float64
 	MinSamples                int
+	ValFraction               float64
 
 	Rounds, LocalSteps, LocalEpochs, Batch int
 	Participation                          float64 // a count, or a fraction below 1; 0 for all clients
 	EvalEvery, MC                          int
+	Patience                               int // evaluations; 0 for no early stop
+	DropRate, StragglerRate                float64
 
 	Seed, Workers int
 	Out, Resume   string
@@ -48,6 +51,9 @@ func defaults() *settings {
 		Seed: 1, Workers: runtime.GOMAXPROCS(0), CheckpointEvery: atTheEnd,
 	}
 }
+
+// usualVal is the part of the training images that a run with patience validates on.
+const usualVal = 0.2
 
 // An option is a flag of train that does not belong to a method.
 type option struct {
@@ -94,6 +100,7 @@ func (s *settings) options() []option {
 		{Param: whole("test-per-class", "in place of a regime, test images of each label and client", &s.TestPerClass, 1), category: categoryData, shown: "the small regime's", kind: "labels"},
 		{Param: algorithms.Param{Name: "alpha", Usage: "concentration of the shares, smaller is less equal", Value: &s.Alpha, Min: 1e-6, Max: 1e6}, category: categoryData, kind: "dirichlet"},
 		{Param: whole("min-samples", "images that each client gets at least", &s.MinSamples, 1), category: categoryData, kind: "dirichlet"},
+		{Param: algorithms.Param{Name: "val-fraction", Usage: "part of each client's training images, label by label, to validate on instead", Value: &s.ValFraction, Max: 0.9}, category: categoryData, shown: fmt.Sprintf("0, %v with --patience", usualVal)},
 
 		{Param: whole("rounds", "number of rounds", &s.Rounds, 1), category: categoryRounds},
 		{Param: whole("local-steps", "mini-batches of a client's round", &s.LocalSteps, 1), category: categoryRounds},
@@ -102,6 +109,9 @@ func (s *settings) options() []option {
 		{Param: algorithms.Param{Name: "participation", Usage: "clients sampled in a round: a count, or a fraction below 1", Value: &s.Participation, Open: true, Max: math.Inf(1)}, category: categoryRounds, shown: besides("all", func(d datasets.Defaults) int { return d.PerRound })},
 		{Param: whole("eval-every", "rounds from one evaluation to the next; the last round has one in any case", &s.EvalEvery, 1), category: categoryRounds},
 		{Param: algorithms.Param{Name: "mc", Usage: "draws of the weights in a prediction; 0 takes their mean", Value: &s.MC, Max: 256}, category: categoryRounds},
+		{Param: whole("patience", "evaluations without a better accuracy in validation, of personal or global model, after which the run stops; 0 for none", &s.Patience, 0), category: categoryRounds},
+		{Param: algorithms.Param{Name: "drop-rate", Usage: "chance of a client to drop out of a round that it has begun", Value: &s.DropRate, Max: 1}, category: categoryRounds},
+		{Param: algorithms.Param{Name: "straggler-rate", Usage: "chance of a client to do fewer steps in a round, by a uniform draw", Value: &s.StragglerRate, Max: 1}, category: categoryRounds},
 
 		{Param: choice("out", "folder of the results", &s.Out), category: categoryOutput, shown: "results/<algo>-<dataset>-<regime>-<seed>-<time>"},
 		{Param: whole("checkpoint-every", "rounds from one checkpoint to the next, besides that of the end or of Ctrl-C; 0 for none at all", &s.CheckpointEvery, 0), category: categoryOutput, shown: "that of the end alone"},
@@ -137,6 +147,14 @@ func (s *settings) parse(ts texts) error {
 	}
 	if s.LocalEpochs > 0 {
 		s.LocalSteps = 0
+	}
+	switch {
+	case s.StragglerRate > 0 && s.LocalSteps == 1:
+		return usagef("--straggler-rate: no effect with --local-steps 1, of which there are no fewer")
+	case s.Patience > 0 && s.ValFraction == 0 && ts.has("val-fraction"):
+		return usagef("--patience: it goes by validation, so want --val-fraction above 0")
+	case s.Patience > 0 && s.ValFraction == 0:
+		s.ValFraction = usualVal
 	}
 	return nil
 }

@@ -78,8 +78,8 @@ func trainCommand(stderr io.Writer) *cli.Command {
 			if printed {
 				return p.printConfig(c.App.Writer, ts, seeds)
 			}
-			if n := p.finished(); n > 0 {
-				fmt.Fprintf(c.App.Writer, "%s: finished, all %s are done; --rounds with more than that goes on\n", p.Out, counted(n, "round"))
+			if done := p.finished(); done != "" {
+				fmt.Fprintln(c.App.Writer, done)
 				return nil
 			}
 			return ts.located(p.train(ctx, c.App.Writer, stderr))
@@ -173,6 +173,9 @@ func (p *plan) load() (*datasets.Dataset, []datasets.Split, error) {
 	if err != nil {
 		return nil, nil, dataError{err}
 	}
+	if p.ValFraction > 0 && !slices.ContainsFunc(splits[:p.Clients], func(s datasets.Split) bool { return len(s.Val) > 0 }) {
+		return nil, nil, dataError{fmt.Errorf("--val-fraction %v: of no label has a client enough training images to spare one", p.ValFraction)}
+	}
 	p.notes = slices.Concat(p.notes, data.Notes, notes)
 	p.tests = testsOf(data, splits)
 	return data, splits, p.fits(data, splits, memory())
@@ -193,6 +196,7 @@ func (p *plan) record(data *datasets.Dataset, splits []datasets.Split) (*results
 	}
 	head := results.Head{
 		Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed), Rounds: p.Rounds, Facts: facts,
+		Validates: p.ValFraction > 0, Fails: p.DropRate > 0 || p.StragglerRate > 0,
 	}
 	if p.Resume != "" {
 		return p.resume(head, config)
@@ -216,6 +220,7 @@ func (p *plan) federation(clients []datasets.Client) federation.Config {
 		Rounds: p.Rounds, LocalSteps: p.LocalSteps, LocalEpochs: p.LocalEpochs, Batch: min(p.Batch, largest),
 		PerRound: p.clients, EvalEvery: p.EvalEvery, MC: p.MC, Workers: min(p.Workers, p.Clients),
 		Seed: uint64(p.Seed), ISA: kernels.Best(),
+		DropRate: p.DropRate, StragglerRate: p.StragglerRate, Patience: p.Patience,
 	}
 }
 

@@ -46,6 +46,8 @@ type Head struct {
 	Seed                         uint64
 	Rounds                       int   // that were asked for
 	Facts                        Facts // that a run must share with the one it resumes
+
+	Validates, Fails bool // whether rounds.csv has the columns of validation, and those of clients that drop out or are slow
 }
 
 // A Run records one run into its folder.
@@ -172,7 +174,7 @@ func (r *Run) begin(config any) error {
 		file   **os.File
 		name   string
 		header []string
-	}{{&r.rounds, roundsFile, roundsHeader()}, {&r.clients, clientsFile, clientsHeader()}} {
+	}{{&r.rounds, roundsFile, roundsHeader(r.head)}, {&r.clients, clientsFile, clientsHeader()}} {
 		// Not even a run that started at the same moment is overwritten.
 		file, err := os.OpenFile(filepath.Join(r.dir, f.name), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {

@@ -58,14 +58,15 @@ type resumed struct {
 	config any
 }
 
-// Finished returns the number of rounds of the run in a folder, if it is finished with all that belongs to it, and else 0.
-func Finished(dir string) int {
+// Finished returns the number of rounds of the run in a folder, if it is finished with all that belongs to it, and else 0; early
+// says that they are fewer than it was to have, for want of a better model.
+func Finished(dir string) (rounds int, early bool) {
 	var s Summary
 	text, err := os.ReadFile(filepath.Join(dir, summaryFile))
 	if err != nil || json.Unmarshal(text, &s) != nil || s.Status != "finished" || s.Error != "" {
-		return 0
+		return 0, false
 	}
-	return s.Rounds
+	return s.Rounds, s.Early
 }
 
 // Config reads config.json of the run in a folder into v.

@@ -70,11 +70,11 @@ func TestFinished(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got := results.Finished(dir); got != want {
+		if got, early := results.Finished(dir); got != want || early {
 			t.Errorf("%s: %d rounds, want %d", text, got, want)
 		}
 	}
-	if got := results.Finished(filepath.Join(dir, "x")); got != 0 {
+	if got, _ := results.Finished(filepath.Join(dir, "x")); got != 0 {
 		t.Errorf("%d rounds of a run that is not there", got)
 	}
 }

@@ -11,18 +11,26 @@ import (
 )
 
 // roundsHeader names the columns of rounds.csv. Accuracies are in [0, 1], likelihoods and divergences in nats; bytes and
-// seconds are sums since the start of the run.
-func roundsHeader() []string {
-	return []string{
+// seconds are sums since the start of the run, and so is how many clients failed. There are only the columns that the run has a
+// use for.
+func roundsHeader(h Head) []string {
+	columns := []string{
 		"run", "algo", "dataset", "regime", "model", "seed", "round",
 		"pm_acc", "gm_acc", "pm_nll", "gm_nll", "pm_ece", "gm_ece", "pm_acc_worst", "gm_acc_worst",
 		"train_loss", "kl", "bytes_up", "bytes_down", "train_seconds", "eval_seconds",
 	}
+	if h.Validates {
+		columns = append(columns, "pm_val_acc", "gm_val_acc")
+	}
+	if h.Fails {
+		columns = append(columns, "dropped", "stragglers", "empty_rounds")
+	}
+	return columns
 }
 
 func roundRow(run string, h Head, e federation.Evaluation) []string {
 	pm, gm := pooled(e.Personal), pooled(e.Global)
-	return []string{
+	row := []string{
 		cell(run), cell(h.Algo), cell(h.Dataset), cell(h.Regime), cell(h.Model), strconv.FormatUint(h.Seed, 10), strconv.Itoa(e.Round),
 		number(pm.Accuracy), number(gm.Accuracy), number(pm.NLL), number(gm.NLL), number(pm.ECE), number(gm.ECE),
 		number(pm.Clients.Worst), number(gm.Clients.Worst),
@@ -30,6 +38,17 @@ func roundRow(run string, h Head, e federation.Evaluation) []string {
 		strconv.FormatInt(e.BytesUp, 10), strconv.FormatInt(e.BytesDown, 10),
 		seconds(e.Training.Seconds()), seconds(e.Scoring.Seconds()),
 	}
+	if h.Validates {
+		v := federation.Validation{}
+		if e.Validation != nil {
+			v = *e.Validation
+		}
+		row = append(row, number(pooled(v.Personal).Accuracy), number(pooled(v.Global).Accuracy))
+	}
+	if h.Fails {
+		row = append(row, strconv.Itoa(e.Dropped), strconv.Itoa(e.Stragglers), strconv.Itoa(e.Empty))
+	}
+	return row
 }
 
 // clientsHeader names the columns of clients.csv: train and test are numbers of examples. The last three cells are empty

@@ -21,6 +21,7 @@ type Summary struct {
 	Error       string `json:"error,omitempty"`
 	Rounds      int    `json:"rounds"` // that were completed
 	Evaluations int    `json:"evaluations"`
+	Early       bool   `json:"stopped_early,omitempty"` // for want of a better model in validation
 
 	BestPM *Score `json:"best_pm"` // nil where the method has no such model, or nothing was evaluated
 	BestGM *Score `json:"best_gm"`
@@ -39,6 +40,9 @@ type Summary struct {
 
 	// Of clients that took no part; nil if there are none, or the run did not get to its end.
 	Holdout *Holdout `json:"holdout"`
+
+	Validation *Validated `json:"validation,omitempty"` // nil without validation
+	Failures   *Failures  `json:"failures,omitempty"`   // nil where none are asked for
 
 	TrainLoss    Number `json:"train_loss"`
 	BytesUp      int64  `json:"bytes_up"`
@@ -103,6 +107,10 @@ func (r *Run) count(e federation.Evaluation) {
 	s.Evaluations++
 	s.LastPM, s.LastGM = score(e.Round, e.Personal), score(e.Round, e.Global)
 	s.BestPM, s.BestGM = better(s.BestPM, s.LastPM), better(s.BestGM, s.LastGM)
+	s.Validation = s.Validation.choose(e)
+	if r.head.Fails {
+		s.Failures = &Failures{e.Dropped, e.Stragglers, e.Empty}
+	}
 	s.TrainLoss, s.BytesUp, s.BytesDown = Number(e.Loss), e.BytesUp, e.BytesDown
 	s.TrainSeconds, s.EvalSeconds = Number(e.Training.Seconds()), Number(e.Scoring.Seconds())
 	last := accuracies{e.Round, Number(pooled(e.Personal).Accuracy), Number(pooled(e.Global).Accuracy)}
@@ -113,7 +121,7 @@ func (r *Run) count(e federation.Evaluation) {
 // conclude fills what is known at the end.
 func (r *Run) conclude(res federation.Result, runErr error) {
 	s := &r.sum
-	s.Status = status(runErr)
+	s.Status, s.Early = status(runErr), res.Early
 	if s.Status == "interrupted" && r.complete() {
 		s.Status = "finished" // without the draws at the end
 	}
@@ -134,10 +142,10 @@ func (r *Run) conclude(res federation.Result, runErr error) {
 	s.Holdout = NewHoldout(res.Newcomers)
 }
 
-// complete reports whether every round is done and the last one evaluated.
+// complete reports whether every round is done that is to be, and the last one evaluated.
 func (r *Run) complete() bool {
 	n := len(r.recent)
-	return r.sum.Rounds == r.head.Rounds && n > 0 && r.recent[n-1].Round == r.head.Rounds
+	return (r.sum.Early || r.sum.Rounds == r.head.Rounds) && n > 0 && r.recent[n-1].Round == r.sum.Rounds
 }
 
 // status says in a word how a run ended.
