@@ -19,7 +19,7 @@ type Entry struct {
 	About string // one line
 	Paper string
 
-	// Presets are named sets of defaults. The first is the default, but on models that another one names.
+	// Presets are named sets of defaults. The first is the default, but on models and data sets that another one names.
 	Presets []Preset
 
 	Bayesian bool // predictions can draw weights
@@ -34,13 +34,14 @@ type Preset struct {
 	Name, About string
 	New         func() Algorithm
 	Models      []string // that have this preset as their default, by the name before their argument
+	Data        []string // if not nil, on these data sets only; a sample of a data set counts as it
 }
 
-// Default returns the preset that a model has unless another one is named.
-func (e Entry) Default(model string) Preset {
+// Default returns the preset that a model has on a data set unless another one is named.
+func (e Entry) Default(model, dataset string) Preset {
 	name, _, _ := strings.Cut(model, ":")
 	for _, p := range e.Presets {
-		if slices.Contains(p.Models, name) {
+		if slices.Contains(p.Models, name) && (p.Data == nil || slices.Contains(p.Data, strings.TrimSuffix(dataset, "-sample"))) {
 			return p
 		}
 	}

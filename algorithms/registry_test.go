@@ -37,9 +37,17 @@ func TestEntries(t *testing.T) {
 
 // TestDefault checks that a model's preset comes with its name, and the first with any other.
 func TestDefault(t *testing.T) {
-	for model, want := range map[string]string{"mlp": "paper", "mlp2:9,9": "paper", "vgg": "conv", "vgg:16,M": "conv", "convnet": "conv"} {
-		if got := All()[0].Default(model).Name; got != want {
-			t.Errorf("%s: preset %s, want %s", model, got, want)
+	e := Entry{Presets: []Preset{
+		{Name: "paper"},
+		{Name: "conv", Models: []string{"vgg", "convnet"}},
+		{Name: "mnist", Models: []string{"mlp", "mlp2"}, Data: []string{"mnist", "fashion-mnist"}},
+	}}
+	for _, tt := range []struct{ model, dataset, want string }{
+		{"mlp", "cifar10", "paper"}, {"vgg", "cifar10", "conv"}, {"vgg:16,M", "mnist", "conv"}, {"convnet", "fashion-mnist", "conv"},
+		{"mlp", "mnist", "mnist"}, {"mlp2:9,9", "fashion-mnist", "mnist"}, {"mlp", "mnist-sample", "mnist"},
+	} {
+		if got := e.Default(tt.model, tt.dataset).Name; got != tt.want {
+			t.Errorf("%s on %s: preset %s, want %s", tt.model, tt.dataset, got, tt.want)
 		}
 	}
 }

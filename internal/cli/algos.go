@@ -46,6 +46,9 @@ func describeAlgo(c *cli.Context, name string) error {
 		about := p.About
 		if p.Models != nil {
 			about += "; the default with --model " + and(p.Models)
+			if p.Data != nil {
+				about += " on " + and(p.Data)
+			}
 		}
 		fmt.Fprintf(w, "--preset %s\t%s\n", p.Name, about)
 	}

@@ -151,7 +151,7 @@ func (s *settings) newMethod(ts texts) (algorithms.Algorithm, error) {
 func (s *settings) preset() (algorithms.Algorithm, error) {
 	e, _ := algo(s.Algo)
 	if s.Preset == "" {
-		s.Preset = e.Default(s.Model).Name
+		s.Preset = e.Default(s.Model, s.Dataset).Name
 	}
 	var names []string
 	for _, p := range e.Presets {
