@@ -99,7 +99,7 @@ func (s *sticky) Write(p []byte) (int, error) {
 
 func newApp(stdout, stderr io.Writer) *cli.App {
 	commands := []*cli.Command{
-		trainCommand(stderr), evalCommand(stderr), predictCommand(stderr), personalizeCommand(stderr),
+		trainCommand(stderr), sweepCommand(stderr), evalCommand(stderr), predictCommand(stderr), personalizeCommand(stderr),
 		plotCommand(stderr), reportCommand(), algosCommand(), modelsCommand(), datasetsCommand(), versionCommand(),
 	}
 	commands = append(commands, helpCommand())

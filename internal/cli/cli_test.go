@@ -73,13 +73,13 @@ func registries() *strings.Replacer {
 func TestRefused(t *testing.T) {
 	registered := registries()
 	for line, want := range map[string]string{
-		"trian":         `command "trian": want one of train, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,
-		"--help trian":  `command "trian": want one of train, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,
+		"trian":         `command "trian": want one of train, sweep, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,
+		"--help trian":  `command "trian": want one of train, sweep, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,
 		"-h train x":    `help: unexpected argument "x"`,
 		"-x":            `-x: a flag follows its command, as in fedbayes train -x`,
 		"train -v":      `-v: train has no such flag (fedbayes train --help lists them)`,
 		"models --v":    `-v: models has no such flag (fedbayes models --help lists them)`,
-		"help trian":    `command "trian": want one of train, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,
+		"help trian":    `command "trian": want one of train, sweep, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,
 		"--rounds 5":    `--rounds: a flag follows its command, as in fedbayes train --rounds`,
 		"version now":   `version: unexpected argument "now"`,
 		"models mlp":    `models: unexpected argument "mlp"`,
@@ -255,7 +255,7 @@ func TestTold(t *testing.T) {
 // TestHelpOfEvery: each command has help, under both names, and wants nothing besides.
 func TestHelpOfEvery(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, command := range []string{"train", "algos", "models", "datasets", "version", "help"} {
+	for _, command := range []string{"train", "sweep", "algos", "models", "datasets", "version", "help"} {
 		for _, flag := range []string{"--help", "-h"} {
 			status, stdout, stderr := runArgs(command, flag)
 			if status != 0 || stderr != "" || !strings.Contains(stdout, "fedbayes "+command) || !strings.Contains(stdout, "--help, -h") {

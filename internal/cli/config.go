@@ -70,7 +70,7 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 		Started: time.Now().Format(time.RFC3339),
 		Version: version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		ISA: kernels.Best().String(), CPUFeatures: append([]string{}, kernels.Features()...),
-		Flags: p.flags, Settings: map[string]any{}, Method: map[string]any{},
+		Flags: p.flags,
 		Model: modelRecord{p.Model, p.net.Size()},
 		Dataset: datasetRecord{
 			Name: d.Name, Source: d.Source, Images: d.Len(), Counts: d.Counts(),
@@ -78,24 +78,31 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 		},
 		Notes: append([]string{}, p.notes...),
 	}
-	for _, o := range p.options() {
-		if o.kind == "" || o.kind == p.Partition {
-			r.Settings[o.Name] = value(o.Param)
-		}
-	}
-	p.effective(r.Settings)
-	idle := p.method.Idle()
-	for _, m := range p.method.Params() {
-		if _, ok := idle[m.Name]; !ok {
-			r.Method[m.Name] = value(m)
-		}
-	}
+	r.Settings, r.Method = p.inForce()
 	stats := datasets.StatsOf(d, splits)
 	r.Split = splitRecord{stats.SharedByClients, stats.TrainedAndTest, stats.Unused, stats.UnseenShare()}
 	for i, s := range splits {
 		r.Clients = append(r.Clients, clientRecord{i, s.Labels, len(s.Train), len(s.Val), len(s.Test), stats.ClientUnseenShare(i), hash(s)})
 	}
 	return r
+}
+
+// inForce returns the settings that have an effect, and those of the method.
+func (p *plan) inForce() (settings, method map[string]any) {
+	settings, method = map[string]any{}, map[string]any{}
+	for _, o := range p.options() {
+		if o.kind == "" || o.kind == p.Partition {
+			settings[o.Name] = value(o.Param)
+		}
+	}
+	p.effective(settings)
+	idle := p.method.Idle()
+	for _, m := range p.method.Params() {
+		if _, ok := idle[m.Name]; !ok {
+			method[m.Name] = value(m)
+		}
+	}
+	return settings, method
 }
 
 // effective puts in what a flag that was not given came out as, and takes out the flags that have no effect.

@@ -24,15 +24,7 @@ func (p *plan) fits(d *datasets.Dataset, splits []datasets.Split, memory uint64)
 	if memory == 0 {
 		return nil
 	}
-	floats := uint64(floatsOther)
-	if e, _ := algo(p.Algo); e.Bayesian {
-		floats = floatsBayesian
-	}
-	data := uint64(len(d.Pixels))
-	for _, s := range splits {
-		data += 4 * uint64(len(s.Train)+len(s.Val)+len(s.Test)) * uint64(d.Dim())
-	}
-	client := 4 * floats * uint64(p.net.Size())
+	data, client := p.bytes(d, splits)
 	need := data + uint64(p.Clients)*client
 	if need <= memory {
 		return nil
@@ -43,4 +35,17 @@ func (p *plan) fits(d *datasets.Dataset, splits []datasets.Split, memory uint64)
 	}
 	return usagef("--clients %d: their models of %s and the data take about %.1f GB, and this machine has %.1f GB: %s",
 		p.Clients, counted(p.net.Size(), "parameter"), float64(need)/1e9, float64(memory)/1e9, way)
+}
+
+// bytes estimates the memory of the data, and that of each client's models.
+func (p *plan) bytes(d *datasets.Dataset, splits []datasets.Split) (data, client uint64) {
+	floats := uint64(floatsOther)
+	if e, _ := algo(p.Algo); e.Bayesian {
+		floats = floatsBayesian
+	}
+	data = uint64(len(d.Pixels))
+	for _, s := range splits {
+		data += 4 * uint64(len(s.Train)+len(s.Val)+len(s.Test)) * uint64(d.Dim())
+	}
+	return data, 4 * floats * uint64(p.net.Size())
 }

@@ -7,6 +7,7 @@ import (
 
 	"fedbayes/algorithms"
 	"fedbayes/datasets"
+	"fedbayes/internal/federation"
 	"fedbayes/internal/results"
 	"fedbayes/layers"
 )
@@ -24,6 +25,9 @@ type plan struct {
 	flags     map[string]string // that were given, as config.json has them
 	tests     span              // images of a label that a client is tested on
 	notes     []string
+
+	shelf *shelf              // of data that several runs share, nil for one alone
+	watch federation.Recorder // of a run among several, which shows nothing of its own; nil for one alone
 }
 
 func newPlan(ts texts, now time.Time) (*plan, error) {

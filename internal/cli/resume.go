@@ -206,6 +206,39 @@ func (r *pastRecord) facts() results.Facts {
 	return facts
 }
 
+// chosen are the settings of a run that decide its results, as far as they are known before its data are read.
+func (r *pastRecord) chosen() results.Facts {
+	facts := results.Facts{}
+	for _, settings := range []map[string]json.RawMessage{r.Settings, r.Method} {
+		for name, v := range settings {
+			if name == "rounds" || !slices.Contains(free, name) && !slices.Contains([]string{"out", "force"}, name) {
+				facts["--"+name] = plain(v)
+			}
+		}
+	}
+	// How many test images there are depends on the data; what was asked for does not.
+	delete(facts, "--test-per-class")
+	if asked, ok := r.Flags["test-per-class"]; ok {
+		facts["--test-per-class"] = asked
+	}
+	return facts
+}
+
+// chosen are those of a plan.
+func (p *plan) chosen() (results.Facts, error) {
+	r := record{Flags: p.flags}
+	r.Settings, r.Method = p.inForce()
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	past := new(pastRecord)
+	if err := json.Unmarshal(text, past); err != nil {
+		return nil, err
+	}
+	return past.chosen(), nil
+}
+
 // plain is a JSON value as one reads it.
 func plain(v json.RawMessage) string {
 	var s string

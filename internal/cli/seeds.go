@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -112,7 +111,7 @@ func trainEach(ctx context.Context, plans []*plan, stdout, stderr io.Writer) err
 			continue
 		}
 		err = fmt.Errorf("seed %d: %w", p.Seed, err)
-		if !errors.As(err, new(*algorithms.NonFinite)) {
+		if !diverged(err) {
 			return err
 		}
 		if failed++; first == nil {

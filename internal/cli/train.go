@@ -159,7 +159,7 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 
 // load reads the data and divides them.
 func (p *plan) load() (*datasets.Dataset, []datasets.Split, error) {
-	data, err := datasets.Load(p.Dataset, p.DataDir)
+	data, err := p.shelf.load(p.Dataset, p.DataDir)
 	if err != nil {
 		return nil, nil, dataError{err}
 	}

@@ -148,6 +148,9 @@ func (r *Run) complete() bool {
 	return (r.sum.Early || r.sum.Rounds == r.head.Rounds) && n > 0 && r.recent[n-1].Round == r.sum.Rounds
 }
 
+// Diverged is the status of a run that came upon NaN or Inf.
+const Diverged = "diverged"
+
 // status says in a word how a run ended.
 func status(err error) string {
 	var nonFinite *algorithms.NonFinite
@@ -155,7 +158,7 @@ func status(err error) string {
 	case err == nil:
 		return "finished"
 	case errors.As(err, &nonFinite):
-		return "diverged"
+		return Diverged
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	}
