@@ -54,6 +54,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return statusOK
 	}
+	if errors.As(err, new(told)) {
+		return status(err)
+	}
 	fmt.Fprintf(stderr, "fedbayes: %s\n", oneLine(err))
 	return status(err)
 }

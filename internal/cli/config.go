@@ -117,6 +117,7 @@ func (p *plan) effective(settings map[string]any) {
 		delete(settings, "checkpoint-every")
 	}
 	delete(settings, "resume")
+	delete(settings, "log-format")
 	for name, unused := range map[string]bool{
 		"val-fraction": p.ValFraction == 0, "patience": p.Patience == 0, "drop-rate": p.DropRate == 0, "straggler-rate": p.StragglerRate == 0,
 	} {

@@ -17,24 +17,6 @@ import (
 	"fedbayes/internal/results"
 )
 
-// progress shows how a run goes, until stop.
-type progress interface {
-	federation.Recorder
-	stop()
-}
-
-// newProgress returns a bar on a terminal, plain lines elsewhere, nothing if the run is to be quiet. Some rounds are done
-// already if it is resumed.
-func newProgress(p *plan, done int, stdout, stderr io.Writer) progress {
-	switch {
-	case p.Quiet:
-		return silence{}
-	case isTerminal(stderr):
-		return newBar(p.Rounds, done, stderr, columns(stderr))
-	}
-	return &lines{w: stdout, rounds: p.Rounds}
-}
-
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -50,37 +32,43 @@ func columns(w io.Writer) int {
 	return 80
 }
 
-type silence struct{}
-
-func (silence) Round(int) error                        { return nil }
-func (silence) Evaluation(federation.Evaluation) error { return nil }
-func (silence) stop()                                  {}
-
-// lines prints one line for each evaluation. A reader who leaves does not end the run; Main reports it.
+// lines prints one line for each evaluation. A reader who leaves does not end the run.
 type lines struct {
-	w      io.Writer
+	notes
 	rounds int
 }
 
+var _ journal = (*lines)(nil)
+
+func (l *lines) begin(p *plan, d *datasets.Dataset, done int) { p.introduce(l.w, d, done) }
+
 func (*lines) Round(int) error { return nil }
+
+func (l *lines) Empty(round int) error {
+	fmt.Fprintf(l.w, "round %*d  %s\n", len(fmt.Sprint(l.rounds)), round, emptyRound)
+	return nil
+}
 
 func (l *lines) Evaluation(e federation.Evaluation) error {
 	loss := ""
 	if !math.IsNaN(e.Loss) {
 		loss = fmt.Sprintf("  loss %.4f", e.Loss)
 	}
-	fmt.Fprintf(l.w, "round %*d%s%s  %.1f s\n",
-		len(fmt.Sprint(l.rounds)), e.Round, prefix("  ", accuracies(e)), loss, (e.Training + e.Scoring).Seconds())
+	fmt.Fprintf(l.w, "round %*d%s%s%s  %.1f s\n",
+		len(fmt.Sprint(l.rounds)), e.Round, prefix("  ", accuracies(e)), prefix("  validation ", validated(e.Validation)), loss, (e.Training + e.Scoring).Seconds())
 	return nil
 }
 
-func (*lines) stop() {}
+func (*lines) end(results.Summary) {}
+func (*lines) stop()               {}
 
 // bar is a line on a terminal that is drawn over and over.
 type bar struct {
+	notes
 	b *progressbar.ProgressBar
-	w io.Writer
 }
+
+var _ journal = (*bar)(nil)
 
 // What a bar needs at most besides itself, in columns: "PM 100.0 %  GM 100.0 % 100% ||  " and, on a wide terminal, the
 // rounds and "[1h2m3s:1h2m3s]".
@@ -106,11 +94,19 @@ func newBar(rounds, done int, w io.Writer, columns int) *bar {
 		options = append(options, progressbar.OptionShowCount())
 	}
 	options = append(options, progressbar.OptionSetWidth(max(1, min(width, barMost))))
-	b := &bar{progressbar.NewOptions(rounds, options...), w}
+	b := &bar{notes{w}, progressbar.NewOptions(rounds, options...)}
 	if done > 0 {
 		_ = b.b.Set(done)
 	}
 	return b
+}
+
+func (b *bar) begin(p *plan, d *datasets.Dataset, done int) { p.introduce(b.w, d, done) }
+
+func (b *bar) Empty(round int) error {
+	_ = b.b.Clear()
+	fmt.Fprintf(b.w, "round %d  %s\n", round, emptyRound)
+	return nil
 }
 
 func (b *bar) Round(int) error {
@@ -123,17 +119,29 @@ func (b *bar) Evaluation(e federation.Evaluation) error {
 	return nil
 }
 
+func (*bar) end(results.Summary) {}
+
 // stop leaves the bar where it is and the cursor on a line of its own.
 func (b *bar) stop() { fmt.Fprintln(b.w) }
 
 // accuracies are those of the models that the method has, as "PM 91.4 %  GM 85.4 %".
-func accuracies(e federation.Evaluation) string {
-	var parts []string
-	if e.Personal != nil {
-		parts = append(parts, "PM "+percent(e.Personal.Accuracy))
+func accuracies(e federation.Evaluation) string { return pair(e.Personal, e.Global) }
+
+// validated are those of a validation; "" if there is none.
+func validated(v *federation.Validation) string {
+	if v == nil {
+		return ""
 	}
-	if e.Global != nil {
-		parts = append(parts, "GM "+percent(e.Global.Accuracy))
+	return pair(v.Personal, v.Global)
+}
+
+func pair(pm, gm *federation.Pooled) string {
+	var parts []string
+	if pm != nil {
+		parts = append(parts, "PM "+percent(pm.Accuracy))
+	}
+	if gm != nil {
+		parts = append(parts, "GM "+percent(gm.Accuracy))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -183,7 +191,7 @@ func (p *plan) introduce(w io.Writer, d *datasets.Dataset, done int) {
 
 // summary is the last line of a run.
 func (p *plan) summary(s results.Summary) string {
-	var now, best []string
+	var now, best, chosen []string
 	for _, m := range []struct {
 		name       string
 		last, best *results.Score
@@ -206,6 +214,16 @@ func (p *plan) summary(s results.Summary) string {
 	if last.Round < p.Rounds {
 		rounds = fmt.Sprintf("%d of %s", last.Round, counted(p.Rounds, "round"))
 	}
-	return line + fmt.Sprintf("%s after %s (best %s), %.1f s, %s",
-		strings.Join(now, " "), rounds, strings.Join(best, ", "), float64(s.TrainSeconds+s.EvalSeconds), p.Out)
+	if s.Early {
+		rounds += ", as validation got no better"
+	}
+	if v := s.Validation; v != nil {
+		for _, c := range []*results.Chosen{v.PM, v.GM} {
+			if c != nil {
+				chosen = append(chosen, fmt.Sprintf("%.1f at %d", 100*float64(c.Acc), c.Round))
+			}
+		}
+	}
+	return line + fmt.Sprintf("%s after %s (best %s%s), %.1f s, %s",
+		strings.Join(now, " "), rounds, strings.Join(best, ", "), prefix("; by validation ", strings.Join(chosen, ", ")), float64(s.TrainSeconds+s.EvalSeconds), p.Out)
 }

@@ -20,13 +20,13 @@ import (
 )
 
 // free are the flags that change no result, and may differ from those of a run that is resumed. So may --rounds, upwards.
-var free = []string{"resume", "rounds", "workers", "checkpoint-every", "data-dir", "quiet"}
+var free = []string{"resume", "rounds", "workers", "checkpoint-every", "data-dir", "quiet", "log-format"}
 
 // recorded are the flags that config.json keeps to resume the run with.
 func recorded(ts texts) map[string]string {
 	flags := map[string]string{}
 	for _, name := range ts.givenNames() {
-		if !slices.Contains([]string{"out", "force", "quiet", "resume"}, name) {
+		if !slices.Contains([]string{"out", "force", "quiet", "log-format", "resume"}, name) {
 			flags[name] = ts[name].value
 		}
 	}

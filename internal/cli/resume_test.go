@@ -29,13 +29,13 @@ func outcome(t *testing.T, dir string) string {
 	return timeless(t, dir) + string(text)
 }
 
-func resume(t *testing.T, dir, flags string) (stdout string) {
+func resume(t *testing.T, dir, flags string) (said string) {
 	t.Helper()
 	status, stdout, stderr := runArgs(append([]string{"train", "--resume", dir}, strings.Fields(flags)...)...)
 	if status != 0 || strings.Contains(stderr, "fedbayes: ") {
 		t.Fatalf("train --resume %s: status %d, stderr %s", flags, status, stderr)
 	}
-	return stdout
+	return stderr + stdout
 }
 
 // contents reads all files of a folder, by path.
@@ -262,7 +262,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 		}
 		status, stdout, stderr := runArgs("train", "--resume", dir, "--rounds", "8")
 		want := regexp.MustCompile(`^note: the checkpoint of round 5 is damaged \(round-5\.safetensors has \d+ bytes, want \d+\): the one before is used\n$`)
-		if status != 0 || !want.MatchString(stderr) || !strings.Contains(stdout, "resumed after round 4\n") {
+		if status != 0 || !want.MatchString(remarks(stderr)) || !strings.Contains(stderr, "resumed after round 4\n") {
 			t.Errorf("status %d, stdout\n%s\nstderr %q, want %s", status, stdout, stderr, want)
 		}
 		if got, want := outcome(t, dir), outcome(t, whole); got != want {

@@ -103,8 +103,8 @@ func trainEach(ctx context.Context, plans []*plan, stdout, stderr io.Writer) err
 	var first error
 	failed := 0
 	for i, p := range plans {
-		if i > 0 && !p.Quiet {
-			fmt.Fprintln(stdout)
+		if i > 0 && !p.Quiet && p.LogFormat == formatText {
+			fmt.Fprintln(stderr)
 		}
 		err := p.train(ctx, stdout, stderr)
 		if err == nil {
@@ -118,7 +118,7 @@ func trainEach(ctx context.Context, plans []*plan, stdout, stderr io.Writer) err
 			first = err
 		}
 		if i < len(plans)-1 {
-			fmt.Fprintf(stderr, "note: %s; the other seeds go on\n", oneLine(err))
+			newJournal(p, 0, stderr).note(oneLine(err) + "; the other seeds go on")
 		}
 	}
 	if failed > 0 {

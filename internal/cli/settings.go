@@ -35,6 +35,7 @@ type settings struct {
 	Seed, Workers int
 	Out, Resume   string
 	Quiet, Force  bool
+	LogFormat     string
 
 	CheckpointEvery int // rounds; 0 for no checkpoint at all
 }
@@ -48,7 +49,8 @@ func defaults() *settings {
 		Dataset: datasets.All()[0].Name, Partition: "labels", Assign: "pairs", Regime: "small",
 		Clients: 10, LabelsPerClient: 5, Alpha: 0.5, MinSamples: 10, HoldoutSteps: newcomerSteps,
 		Rounds: 100, LocalSteps: 20, Batch: 100, EvalEvery: 10,
-		Seed: 1, Workers: runtime.GOMAXPROCS(0), CheckpointEvery: atTheEnd,
+		LogFormat: formatText,
+		Seed:      1, Workers: runtime.GOMAXPROCS(0), CheckpointEvery: atTheEnd,
 	}
 }
 
@@ -117,6 +119,7 @@ func (s *settings) options() []option {
 		{Param: whole("checkpoint-every", "rounds from one checkpoint to the next, besides that of the end or of Ctrl-C; 0 for none at all", &s.CheckpointEvery, 0), category: categoryOutput, shown: "that of the end alone"},
 		{Param: choice("resume", "folder of a run to go on with, from its last checkpoint", &s.Resume), category: categoryOutput, shown: "none"},
 		{Param: algorithms.Param{Name: "force", Usage: "replace the run that the folder holds", Value: &s.Force}, category: categoryOutput},
+		{Param: choice("log-format", "how the run says on stderr how it goes: lines for people, or a JSON object a line", &s.LogFormat, formatText, formatJSON), category: categoryOutput},
 		{Param: algorithms.Param{Name: "quiet", Usage: "print the summary alone", Value: &s.Quiet}, category: categoryOutput},
 	}
 }

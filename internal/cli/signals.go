@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -39,7 +38,7 @@ func untilSignal(parent context.Context) (ctx context.Context, release func()) {
 const aMoment = 2 * time.Second
 
 // patience says what a run is at if it was not released some time after its context ended: the round at hand is finished.
-func patience(ctx context.Context, after time.Duration, stderr io.Writer) (release func()) {
+func patience(ctx context.Context, after time.Duration, note func(text string)) (release func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -50,7 +49,7 @@ func patience(ctx context.Context, after time.Duration, stderr io.Writer) (relea
 		}
 		select {
 		case <-time.After(after):
-			fmt.Fprintln(stderr, "note: the round at hand is finished for the checkpoint; once more ends the run at once")
+			note("the round at hand is finished for the checkpoint; once more ends the run at once")
 		case <-done:
 		}
 	}()

@@ -73,15 +73,15 @@ func TestHandlerFirst(t *testing.T) {
 func TestPatience(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var said bytes.Buffer
-	patience(ctx, time.Hour, &said)() // it ended by itself
-	release := patience(ctx, time.Hour, &said)
+	patience(ctx, time.Hour, notes{&said}.note)() // it ended by itself
+	release := patience(ctx, time.Hour, notes{&said}.note)
 	cancel()
 	release() // at once
 	if said.Len() > 0 {
 		t.Errorf("said %q, want nothing", &said)
 	}
 	read, write := io.Pipe()
-	release = patience(ctx, 0, write)
+	release = patience(ctx, 0, notes{write}.note)
 	line, err := bufio.NewReader(read).ReadString('\n')
 	release()
 	if want := "note: the round at hand is finished for the checkpoint; once more ends the run at once\n"; err != nil || line != want {

@@ -54,37 +54,42 @@ func trainCommand(stderr io.Writer) *cli.Command {
 			if err := atMost(c, 0); err != nil {
 				return err
 			}
-			ctx, release := untilSignal(c.Context)
-			defer release()
-			seeds, err := ts.settle()
-			if err != nil {
-				return err
-			}
-			printed, err := ts.printed()
-			if err != nil {
-				return err
-			}
-			if len(seeds) > 0 && !printed {
-				plans, err := seedPlans(ts, seeds, time.Now())
-				if err != nil {
-					return err
-				}
-				return ts.located(trainEach(ctx, plans, c.App.Writer, stderr))
-			}
-			p, err := planOf(ts, time.Now())
-			if err != nil {
-				return err
-			}
-			if printed {
-				return p.printConfig(c.App.Writer, ts, seeds)
-			}
-			if done := p.finished(); done != "" {
-				fmt.Fprintln(c.App.Writer, done)
-				return nil
-			}
-			return ts.located(p.train(ctx, c.App.Writer, stderr))
+			return inFormat(ts, stderr, trainWhat(c, ts, stderr))
 		},
 	}
+}
+
+// trainWhat does what the flags of train say: train a plan, or one for each seed, or show the settings.
+func trainWhat(c *cli.Context, ts texts, stderr io.Writer) error {
+	ctx, release := untilSignal(c.Context)
+	defer release()
+	seeds, err := ts.settle()
+	if err != nil {
+		return err
+	}
+	printed, err := ts.printed()
+	if err != nil {
+		return err
+	}
+	if len(seeds) > 0 && !printed {
+		plans, err := seedPlans(ts, seeds, time.Now())
+		if err != nil {
+			return err
+		}
+		return ts.located(trainEach(ctx, plans, c.App.Writer, stderr))
+	}
+	p, err := planOf(ts, time.Now())
+	if err != nil {
+		return err
+	}
+	if printed {
+		return p.printConfig(c.App.Writer, ts, seeds)
+	}
+	if done := p.finished(); done != "" {
+		fmt.Fprintln(c.App.Writer, done)
+		return nil
+	}
+	return ts.located(p.train(ctx, c.App.Writer, stderr))
 }
 
 // addSettings makes the flags of a run's settings, and those that stand above them: see settle.
@@ -124,29 +129,30 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	log := newJournal(p, rec.Rounds(), stderr)
+	log.begin(p, data, rec.Rounds())
 	if !p.Quiet {
-		p.introduce(stdout, data, rec.Rounds())
 		for _, note := range p.notes {
-			fmt.Fprintf(stderr, "note: %s\n", note)
+			log.note(note)
 		}
 	}
-	shown := newProgress(p, rec.Rounds(), stdout, stderr)
 	taking, heldOut := clients[:p.Clients], clients[p.Clients:]
 	cfg, waited := p.federation(taking), func() {}
 	cfg.Newcomers, cfg.NewcomerSteps = heldOut, p.HoldoutSteps
 	switch {
 	case p.CheckpointEvery > 0:
 		cfg.Keeper, cfg.KeepEvery = rec, p.CheckpointEvery
-		waited = patience(ctx, aMoment, stderr)
+		waited = patience(ctx, aMoment, log.note)
 	case p.Resume != "":
 		cfg.Keeper, cfg.KeepEvery = onlyRestores{rec}, atTheEnd
 	}
-	res, runErr := federation.Run(ctx, cfg, p.method, p.net, taking, rec, shown)
+	res, runErr := federation.Run(ctx, cfg, p.method, p.net, taking, rec, log)
 	waited()
-	shown.stop()
+	log.stop()
 	runErr = p.explain(ctx, runErr, res, rec.Rounds())
 	sum, err := rec.Finish(res, runErr)
 	err = errors.Join(runErr, err)
+	log.end(sum)
 	var unusable *checkpoint.Unusable
 	if !errors.Is(err, results.ErrLost) && !errors.As(err, &unusable) {
 		if line := holdoutLine(sum.Holdout); line != "" && !p.Quiet {

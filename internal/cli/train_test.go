@@ -29,15 +29,27 @@ func lastLine(s string) string {
 	return lines[len(lines)-1]
 }
 
-// train runs train with results in a folder of its own and fails unless it succeeds. It returns the folder and stdout.
-func train(t *testing.T, flags string) (dir, stdout string) {
+// train runs train with results in a folder of its own and fails unless it succeeds. It returns the folder and
+// what was said, on stderr and then on stdout.
+func train(t *testing.T, flags string) (dir, said string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
 	status, stdout, stderr := runArgs(append([]string{"train", "--out", dir}, strings.Fields(flags)...)...)
 	if status != 0 || strings.Contains(stderr, "fedbayes: ") {
 		t.Fatalf("train %s: status %d, stderr %s", flags, status, stderr)
 	}
-	return dir, stdout
+	return dir, stderr + stdout
+}
+
+// remarks are the lines of stderr that are notes or errors, and not how the run goes.
+func remarks(stderr string) string {
+	var b strings.Builder
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "note: ") || strings.HasPrefix(line, "fedbayes: ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // table reads a CSV into a map a row, by column.
@@ -320,7 +332,7 @@ func TestSampleStandsIn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	status, stdout, stderr := runArgs(append([]string{"train", "--dataset", "fashion-mnist", "--out", dir}, strings.Fields(tinyLabels)...)...)
 	const note = "fashion-mnist is not on this machine (name its folder with --data-dir): fashion-mnist-sample, which is part of the program, stands in"
-	if status != 0 || stderr != "note: "+note+"\n" || !strings.Contains(stdout, "pfedbayes on fashion-mnist-sample (embedded, 4000 images)") {
+	if status != 0 || remarks(stderr) != "note: "+note+"\n" || !strings.Contains(stderr, "pfedbayes on fashion-mnist-sample (embedded, 4000 images)") {
 		t.Errorf("status %d, stdout\n%s\nstderr %q", status, stdout, stderr)
 	}
 	for _, row := range table(t, filepath.Join(dir, "rounds.csv")) {
@@ -358,6 +370,7 @@ func TestQuiet(t *testing.T) {
 func TestNote(t *testing.T) {
 	status, _, stderr := runArgs(append([]string{"train", "--out", filepath.Join(t.TempDir(), "run"), "--test-per-class", "5000"},
 		strings.Fields(tiny+" --train-per-class 400")...)...)
+	stderr = remarks(stderr)
 	if status != 0 || !strings.HasPrefix(stderr, "note: per client and label, 400 training and 5000 test images were asked for") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
@@ -419,6 +432,7 @@ func TestDiverged(t *testing.T) {
 	for _, algo := range []string{"pfedbayes", "fedavg", "local"} {
 		dir := filepath.Join(t.TempDir(), "run")
 		status, stdout, stderr := runArgs(append([]string{"train", "--algo", algo, "--lr", "1e30", "--out", dir}, strings.Fields(tinyLabels)...)...)
+		stderr = remarks(stderr)
 		want := regexp.MustCompile(`^fedbayes: round 1: client 0: step 2: the negative log-likelihood is (NaN|\+Inf) .*; results so far are in .*\n$`)
 		if status != 4 || !want.MatchString(stderr) {
 			t.Errorf("%s: status %d, stderr %q, want 4 and %s", algo, status, stderr, want)
