@@ -192,7 +192,7 @@ func (r *run) conclude(ctx context.Context, rec []Recorder, res *Result) error {
 		}
 		res.Drawn = &drawn
 	}
-	if last {
+	if last && len(r.Newcomers) > 0 {
 		all, err := r.receive(ctx, r.Newcomers, r.NewcomerSteps, r.MC)
 		if err != nil {
 			return fmt.Errorf("round %d: %w", t, err)

@@ -114,3 +114,18 @@ func TestNewcomerBegins(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyToReceive: a run without newcomers is over with its last evaluation, whatever its context does then.
+func TestNobodyToReceive(t *testing.T) {
+	cfg := config()
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &diary{onEval: func(e Evaluation) error {
+		if e.Round == cfg.Rounds {
+			cancel()
+		}
+		return nil
+	}}
+	if _, err := Run(ctx, cfg, method(t, "pfedbayes", "", nil), network(t), toys(9, 4), d); err != nil {
+		t.Errorf("the context ended after the last evaluation: %v", err)
+	}
+}
