@@ -103,6 +103,11 @@ func TestExplained(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	p.HoldoutClients = 1
+	last := federation.Result{Last: &federation.Evaluation{Round: 2}}
+	if err := p.explain(ctx, ctx.Err(), last, 2); err == nil || !strings.Contains(err.Error(), " or the models of clients that are held out; ") {
+		t.Errorf("with a client that is held out: %v", err)
+	}
 	p.CheckpointEvery = 0
 	if err := p.explain(ctx, ctx.Err(), federation.Result{}, 1); err == nil || strings.Contains(err.Error(), "resume") {
 		t.Errorf("without checkpoints: %v", err)

@@ -163,8 +163,17 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 	return err
 }
 
-// load reads the data and divides them.
+// load reads the data and divides them, if the run has the memory.
 func (p *plan) load() (*datasets.Dataset, []datasets.Split, error) {
+	data, splits, err := p.share()
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, splits, p.fits(data, splits, memory())
+}
+
+// share reads the data and divides them.
+func (p *plan) share() (*datasets.Dataset, []datasets.Split, error) {
 	data, err := p.shelf.load(p.Dataset, p.DataDir)
 	if err != nil {
 		return nil, nil, dataError{err}
@@ -184,7 +193,7 @@ func (p *plan) load() (*datasets.Dataset, []datasets.Split, error) {
 	}
 	p.notes = slices.Concat(p.notes, data.Notes, notes)
 	p.tests = testsOf(data, splits)
-	return data, splits, p.fits(data, splits, memory())
+	return data, splits, nil
 }
 
 // record makes the folder of the results.
@@ -238,7 +247,11 @@ func (p *plan) explain(ctx context.Context, err error, res federation.Result, ro
 	case !errors.Is(err, context.Canceled):
 		return fmt.Errorf("%w; results so far are in %s", err, p.Out)
 	case res.Last != nil && res.Last.Round == p.Rounds:
-		return interruption(ctx, "after the last round, in the evaluation with draws of the weights; the other results are in %s%s", p.Out, p.way(rounds))
+		what := "the evaluation with draws of the weights"
+		if p.HoldoutClients > 0 {
+			what += " or the models of clients that are held out"
+		}
+		return interruption(ctx, "after the last round, in %s; the other results are in %s%s", what, p.Out, p.way(rounds))
 	}
 	return interruption(ctx, "after %d of %s; results so far are in %s%s", rounds, counted(p.Rounds, "round"), p.Out, p.way(rounds))
 }
