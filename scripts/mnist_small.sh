@@ -3,7 +3,7 @@
 #
 #   scripts/mnist_small.sh [SEED...] [-- FLAGS OF TRAIN...]
 #
-# Flags after -- override these. It can be stopped and started again, see sweep.sh; scripts/table.sh makes a table of the
+# Flags after -- go before these. It can be stopped and started again, see sweep.sh; scripts/table.sh makes a table of the
 # CSV that it leaves.
 if [ $# -eq 0 ]; then set -- 1 2 3; fi
 case " $* " in
@@ -11,4 +11,4 @@ case " $* " in
 *) set -- "$@" -- ;;
 esac
 exec sh "$(dirname "$0")/sweep.sh" algo "pfedbayes fedavg fedprox local" "$@" -- \
-	--dataset mnist --rounds 800 --eval-every 50
+	'dataset = "mnist"' 'rounds = 800' 'eval-every = 50'

@@ -4,7 +4,7 @@
 #
 #   scripts/paper_cifar10.sh [SEED...] [-- FLAGS OF TRAIN...]
 #
-# Flags after -- override these. It wants the data (see "fedbayes datasets cifar10"), and takes some hours for three seeds;
+# Flags after -- go before these. It wants the data (see "fedbayes datasets cifar10"), and takes some hours for three seeds;
 # it can be stopped and started again, see sweep.sh. scripts/table.sh makes a table of each CSV that it leaves.
 set -eu
 if [ $# -eq 0 ]; then set -- 1 2 3; fi
@@ -16,5 +16,5 @@ for regime in small medium; do
 	batch=100
 	if [ $regime = small ]; then batch=50; fi # a client has 125 images
 	sh "$(dirname "$0")/sweep.sh" algo "pfedbayes fedavg local" "$@" -- \
-		--dataset cifar10 --model vgg --regime $regime --batch $batch --rounds 200 --eval-every 20
+		'dataset = "cifar10"' 'model = "vgg"' "regime = \"$regime\"" "batch = $batch" 'rounds = 200' 'eval-every = 20'
 done

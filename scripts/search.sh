@@ -4,15 +4,15 @@
 #
 #   scripts/search.sh METHOD [SEED...] [-- FLAGS OF TRAIN...]
 #
-# Flags after -- override these. It leaves results/search_METHOD.csv, a row for each point and seed, and prints the points
+# Flags after -- go before these. It leaves results/search_METHOD.csv, a row for each point and seed, and prints the points
 # that are best in the mean over seeds. A point that diverged has empty cells and is out. It can be stopped and started
-# again, see sweep.sh; $SWEEP_DIR is as there.
+# again, as "fedbayes sweep" can; $SWEEP_DIR and $SWEEP_PROGRAM are as in sweep.sh.
 set -eu
 
 method=${1:-}
 # A line is a flag and its values. Rates of SGD go by factors of 2 to 3; the others are the values of the papers and of
 # public code, and some beyond.
-length="--rounds 200"
+length="rounds = 200"
 case $method in
 pfedbayes) grid="
 	rho -1 -1.5 -2 -2.5 -3
@@ -23,7 +23,8 @@ fedprox) grid="
 	mu 0.001 0.01 0.1
 	lr 0.2 0.5 1" ;;
 bnfed)
-	length="--rounds 5 --local-epochs 10"
+	length="rounds = 5
+local-epochs = 10"
 	grid="
 	prior-var 0.1 1 10
 	noise-var 0.1 0.5 1"
@@ -58,79 +59,53 @@ shift
 
 seeds=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
-	seeds="$seeds $1"
+	seeds=$seeds,$1
 	shift
 done
-: "${seeds:=1}"
-if [ $# -eq 0 ]; then set -- --; fi
-regime="--regime medium"
-for argument; do
-	case $argument in # what excludes a default
-	--local-*) length=${length% --local-*} ;;
-	--train-per-class* | --test-per-class* | --partition*) regime= ;;
-	esac
-done
-
-# The points of all flags but the last, as /--mu=1/--beta=2; sweep.sh goes through the last one's values.
-flags=
-points=/
-while read -r flag values; do
-	if [ ! "$flag" ]; then continue; fi
-	for argument; do
-		case $argument in
-		--"$flag" | --"$flag"=*)
-			echo "search.sh: --$flag: it is searched over" >&2
-			exit 2
-			;;
-		esac
-	done
-	if [ "$flags" ]; then
-		longer=
-		for point in $points; do
-			for value in $last; do longer="$longer ${point%/}/--${flags##*,}=$value"; done
-		done
-		points=$longer
-	fi
-	flags=${flags:+$flags,}$flag
-	last=$values
-done <<END
-$grid
-END
+: "${seeds:=,1}"
+if [ $# -gt 0 ]; then shift; fi # the --
 
 scripts=$(cd "$(dirname "$0")" && pwd)
 results=${SWEEP_DIR:-$scripts/../results}
+dir=$results/search_$method
+if [ $# -gt 0 ]; then dir=$dir-$(printf '%s\n' "$@" | cksum | cut -d ' ' -f 1); fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-(cd "$scripts/.." && go build -o "$tmp/fedbayes" .) # once, so that all runs are of one program
-export SWEEP_PROGRAM="$tmp/fedbayes"
+cat >"$tmp/settings.toml" <<END
+algo = "$method"
+dataset = "mnist"
+regime = "medium"
+eval-every = 200
+$length
+END
+flags=
+while read -r flag values; do
+	if [ ! "$flag" ]; then continue; fi
+	flags=${flags:+$flags,}$flag
+	set -- "$@" --grid "$flag=$(echo "$values" | tr ' ' ,)"
+done <<END
+$grid
+END
 
-all=$tmp/search.csv
-echo "$flags,seed,round,pm_acc,gm_acc" >"$all"
-for point in $points; do
-	outer=$(echo "$point" | tr / ' ')
-	# shellcheck disable=SC2086 # lists of words
-	SWEEP_CSV=$tmp/sweep.csv sh "$scripts/sweep.sh" "${flags##*,}" "$last" $seeds "$@" -- \
-		--algo "$method" --dataset mnist $regime $length --eval-every 200 $outer
-	# The last row of each run, and one without numbers for a run that has none.
-	awk -F, -v outer="$outer" -v values="$last" -v seeds="$seeds" '
-	function known(seed) { if (!(seed in there)) { there[seed] = 1; order[++m] = seed } }
-	BEGIN {
-		n = split(seeds, s, " ")
-		for (i = 1; i <= n; i++) known(s[i])
-		n = split(outer, o, " ")
-		for (i = 1; i <= n; i++) { sub(/.*=/, "", o[i]); head = head o[i] "," }
-	}
-	NR == 1 { for (i = NF; i > 0; i--) column[$i] = i; next }
-	{ known($column["seed"]); row[$1, $column["seed"]] = $column["round"] "," $column["pm_acc"] "," $column["gm_acc"] }
-	END {
-		n = split(values, v, " ")
-		for (i = 1; i <= n; i++) for (j = 1; j <= m; j++) print head v[i] "," order[j] "," ((v[i], order[j]) in row ? row[v[i], order[j]] : ",,")
-	}' "$tmp/sweep.csv" >>"$all"
-done
-mv "$all" "$results/search_$method.csv"
+program=${SWEEP_PROGRAM:-$tmp/fedbayes}
+if [ ! "${SWEEP_PROGRAM:-}" ]; then (cd "$scripts/.." && go build -o "$program" .); fi
+"$program" sweep --seeds "${seeds#,}" --config "$tmp/settings.toml" --out "$dir" "$@"
+
+# The last row of each run, which has no numbers where the run has none.
+awk -F, -v flags="$flags" '
+NR == 1 { axes = split(flags, f, ","); for (i = NF; i > 0; i--) column[$i] = i; print flags ",seed,round,pm_acc,gm_acc"; next }
+{
+	run = ""
+	for (i = 1; i <= axes; i++) run = run $i ","
+	run = run $column["seed"]
+	if (!(run in last)) order[++runs] = run
+	last[run] = $column["round"] "," $column["pm_acc"] "," $column["gm_acc"]
+}
+END { for (i = 1; i <= runs; i++) print order[i] "," last[order[i]] }' "$dir/$(basename "$dir").csv" >"$tmp/search.csv"
+mv "$tmp/search.csv" "$results/search_$method.csv"
 echo "all points: $results/search_$method.csv"
 
 awk -F, '

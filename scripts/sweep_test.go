@@ -2,6 +2,7 @@
 package scripts_test
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,29 @@ import (
 
 	"fedbayes/datasets"
 )
+
+// TestMain builds the program once, which the scripts would build each time.
+func TestMain(m *testing.M) { os.Exit(withProgram(m)) }
+
+func withProgram(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() {
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "fedbayes")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "fedbayes.exe") // which every system runs
+	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
+		panic(string(out))
+	}
+	if err := os.Setenv("SWEEP_PROGRAM", program); err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
 
 // sweep runs a sweep of tiny runs from another working folder, with its results in dir.
 func sweep(t *testing.T, dir, script string, seeds ...string) string {
@@ -39,10 +63,10 @@ func TestSweepRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		"sweep.sh":                              "usage: sweep.sh FLAG",
 		"sweep.sh zeta":                         "usage: sweep.sh FLAG",
-		"sweep_zeta.sh 01":                      `seed "01": want a whole number`,
-		"sweep_zeta.sh 1 x":                     `seed "x": want a whole number`,
-		"sweep_zeta.sh 1 -- --frobnicate":       "--frobnicate: train has no such flag",
-		"sweep_zeta.sh 1 -- --seed 2":           "--seed: given 2 times",
+		"sweep_zeta.sh 01":                      `--seeds "01": want whole numbers`,
+		"sweep_zeta.sh 1 x":                     `--seeds "1,x": want whole numbers`,
+		"sweep_zeta.sh 1 -- --frobnicate":       "--frobnicate: sweep has no such flag",
+		"sweep_zeta.sh 1 -- --seed 2":           "--seeds and --seed: want one of them",
 		"mnist_small.sh 1 -- --dataset nothing": `--dataset "nothing": want one of`,
 	} {
 		cmd := exec.Command("sh", strings.Fields(line)...)
@@ -87,14 +111,14 @@ func TestPaperWantsData(t *testing.T) {
 	}
 }
 
-// TestSweepDefaults: the user's flags go before those that a script gives, and a value with a comma makes one cell.
+// TestSweepDefaults: the user's flags go before the settings that a script gives, and a value with a comma makes one cell.
 func TestSweepDefaults(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
 		t.Skip("needs a shell, and time to build the program")
 	}
 	dir := t.TempDir()
 	cmd := exec.Command("sh", "sweep.sh", "model", "mlp:4,3", "1", "--", "--rounds", "2", "--rho", "-2", "--eval-every=1",
-		"--", "--quiet", "--rounds", "800", "--eval-every", "50", "--clients", "2", "--rho=-3")
+		"--", "quiet = true", "rounds = 800", "eval-every = 50", "clients = 2", "rho = -3")
 	cmd.Env = append(os.Environ(), "SWEEP_DIR="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), " after 2 rounds ") {
 		t.Fatalf("%v\n%s", err, out)
@@ -130,6 +154,9 @@ func TestSweeps(t *testing.T) {
 	} {
 		flag := strings.TrimSuffix(strings.TrimPrefix(script, "sweep_"), ".sh")
 		dir := t.TempDir()
+		if script == "sweep_rho.sh" {
+			t.Setenv("SWEEP_PROGRAM", "") // as a user has it
+		}
 		out := sweep(t, dir, script)
 		if strings.Contains(out, "done before") {
 			t.Errorf("%s: the first sweep skipped a cell:\n%s", script, out)
