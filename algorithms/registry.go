@@ -76,40 +76,40 @@ func All() []Entry {
 			Name:    "fedavg",
 			About:   "one network for all, the average of what the clients make of it",
 			Paper:   "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, AISTATS 2017",
-			Presets: []Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewFedAvg()) }}},
+			Presets: append([]Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewFedAvg()) }}}, searchedFedAvg()...),
 		},
 		{
 			Name:    "fedprox",
 			About:   "fedavg whose clients are held near the server's weights",
 			Paper:   "Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020",
-			Presets: []Preset{{Name: "paper", About: "Algorithm 2 of the paper", New: func() Algorithm { return erase(NewFedProx()) }}},
+			Presets: append([]Preset{{Name: "paper", About: "Algorithm 2 of the paper", New: func() Algorithm { return erase(NewFedProx()) }}}, searchedFedProx()...),
 		},
 		{
 			Name:    "fedamp",
 			About:   "a mix of all clients' weights for each client, in which near ones weigh most",
 			Paper:   "Huang et al., Personalized Cross-Silo Federated Learning on Non-IID Data, AAAI 2021",
-			Presets: []Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewFedAMP()) }}},
+			Presets: append([]Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewFedAMP()) }}}, searchedFedAMP()...),
 		},
 		{
 			Name:    "heurfedamp",
 			About:   "fedamp whose mixes go by the angles between clients' weights",
 			Paper:   "Huang et al., Personalized Cross-Silo Federated Learning on Non-IID Data, AAAI 2021",
-			Presets: []Preset{{Name: "paper", About: "the paper's variant for deep networks", New: func() Algorithm { return erase(NewHeurFedAMP()) }}},
+			Presets: append([]Preset{{Name: "paper", About: "the paper's variant for deep networks", New: func() Algorithm { return erase(NewHeurFedAMP()) }}}, searchedHeurFedAMP()...),
 		},
 		{
 			Name:  "perfedavg",
 			About: "a start for all, from which each client is a step on its own data away",
 			Paper: "Fallah et al., Personalized Federated Learning with Theoretical Guarantees: A Model-Agnostic Meta-Learning Approach, NeurIPS 2020",
-			Presets: []Preset{{
+			Presets: append([]Preset{{
 				Name: "paper", About: "Algorithm 1 of the paper, first-order, with the rates of pFedMe's public code",
 				New: func() Algorithm { return erase(NewPerFedAvg()) },
-			}},
+			}}, searchedPerFedAvg()...),
 		},
 		{
 			Name:  "pfedme",
 			About: "personal weights near the server's, which follow the Moreau envelope of the clients' losses",
 			Paper: "T. Dinh et al., Personalized Federated Learning with Moreau Envelopes, NeurIPS 2020",
-			Presets: []Preset{
+			Presets: append([]Preset{
 				{
 					Name: "paper", About: "Algorithm 1 of the paper, with the rates of the public code for MNIST",
 					New: func() Algorithm { return erase(NewPFedMe()) },
@@ -119,13 +119,13 @@ func All() []Entry {
 					New:    func() Algorithm { return erase(NewPFedMeConv()) },
 					Models: []string{"vgg", "convnet"},
 				},
-			},
+			}, searchedPFedMe()...),
 		},
 		{
 			Name:    "ditto",
 			About:   "fedavg, beside which each client has weights of its own near those that it receives",
 			Paper:   "Li et al., Ditto: Fair and Robust Federated Learning Through Personalization, ICML 2021",
-			Presets: []Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewDitto()) }}},
+			Presets: append([]Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewDitto()) }}}, searchedDitto()...),
 		},
 		{
 			Name:    "bnfed",
@@ -149,7 +149,7 @@ func All() []Entry {
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",
 			Alone:   true,
-			Presets: []Preset{{Name: "paper", About: "SGD", New: func() Algorithm { return erase(NewLocal()) }}},
+			Presets: append([]Preset{{Name: "paper", About: "SGD", New: func() Algorithm { return erase(NewLocal()) }}}, searchedLocal()...),
 		},
 	}
 }

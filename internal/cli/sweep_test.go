@@ -150,7 +150,7 @@ func TestSweepSettings(t *testing.T) {
 	before := contents(t, dir)
 	args := append([]string{"sweep", "--out", dir, "--grid", "algo=fedavg,local", "--lr", "0.25"}, strings.Fields(tinyLabels)...)
 	status, stdout, stderr := runArgs(args...)
-	want := "fedbayes: " + filepath.Join(dir, "algo-fedavg-seed-1") + ": it holds another run: --lr is 0.05 there, 0.25 here (name another folder with --out, or replace the run with --force)\n"
+	want := "fedbayes: " + filepath.Join(dir, "algo-fedavg-seed-1") + ": it holds another run: --lr is 0.5 there, 0.25 here (name another folder with --out, or replace the run with --force)\n"
 	if status != 2 || stdout != "" || stderr != want {
 		t.Errorf("status %d, stdout %q, stderr\n%swant\n%s", status, stdout, stderr, want)
 	}

@@ -1,0 +1,109 @@
+package algorithms
+
+// This file has the presets that searches found for the network 784-100-10, which hold for one data set each: on MNIST, a
+// rate of 0.5 is the best of FedAvg's, on Fashion-MNIST it throws clients that train alone off, and on CIFAR-10 it diverges.
+//
+// Those of MNIST are the best points of scripts/search.sh (medium regime, 200 rounds, seed 1; results/search_*.csv). Those of
+// Fashion-MNIST are the best of a few points in the small regime.
+
+// searched returns the presets of a method for MNIST and Fashion-MNIST.
+func searched(mnist, fashion func() Algorithm) []Preset {
+	preset := func(data string, make func() Algorithm) Preset {
+		return Preset{
+			Name: data, About: "rates and weights found by a search on " + data, New: make,
+			Models: []string{"mlp", "mlp2"}, Data: []string{data},
+		}
+	}
+	return []Preset{preset("mnist", mnist), preset("fashion-mnist", fashion)}
+}
+
+func searchedFedAvg() []Preset {
+	at := func(lr float64) func() Algorithm {
+		return func() Algorithm {
+			m := NewFedAvg()
+			m.LR = lr
+			return erase(m)
+		}
+	}
+	return searched(at(0.5), at(0.1))
+}
+
+func searchedFedProx() []Preset {
+	at := func(lr, mu float64) func() Algorithm {
+		return func() Algorithm {
+			m := NewFedProx()
+			m.LR, m.Mu = lr, mu
+			return erase(m)
+		}
+	}
+	return searched(at(0.5, 0.001), at(0.1, 0.001))
+}
+
+func searchedLocal() []Preset {
+	at := func(lr float64) func() Algorithm {
+		return func() Algorithm {
+			m := NewLocal()
+			m.LR = lr
+			return erase(m)
+		}
+	}
+	return searched(at(0.5), at(0.1))
+}
+
+func searchedFedAMP() []Preset {
+	at := func(lr float64) func() Algorithm {
+		return func() Algorithm {
+			m := NewFedAMP()
+			m.LR, m.Sigma = lr, 10
+			return erase(m)
+		}
+	}
+	return searched(at(0.5), at(0.1))
+}
+
+func searchedHeurFedAMP() []Preset {
+	at := func(lr float64) func() Algorithm {
+		return func() Algorithm {
+			m := NewHeurFedAMP()
+			m.LR, m.Sigma = lr, 25
+			return erase(m)
+		}
+	}
+	return searched(at(0.5), at(0.1))
+}
+
+// With the inner rate of 0.3 that MNIST likes best, weights without adaptation predict one class only; PM is what counts.
+func searchedPerFedAvg() []Preset {
+	at := func(inner, lr float64) func() Algorithm {
+		return func() Algorithm {
+			m := NewPerFedAvg()
+			m.InnerLR, m.LR = inner, lr
+			return erase(m)
+		}
+	}
+	return searched(at(0.3, 0.5), at(0.1, 0.1))
+}
+
+func searchedPFedMe() []Preset {
+	at := func(lr float64) func() Algorithm {
+		return func() Algorithm {
+			m := NewPFedMe()
+			m.LR, m.LRGlobal, m.Beta = lr, 0.05, 2
+			return erase(m)
+		}
+	}
+	return searched(at(0.03), at(0.01))
+}
+
+// The rate of the global weights is FedAvg's. It has to be as high as that of the personal ones, or nearly so: weights that
+// were trained with small steps lie where the loss is too steep for large ones.
+func searchedDitto() []Preset {
+	at := func(global, lr float64) func() Algorithm {
+		return func() Algorithm {
+			m := NewDitto()
+			m.LRGlobal, m.LR, m.Lambda = global, lr, 0.03
+			return erase(m)
+		}
+	}
+	return searched(at(0.5, 0.05), at(0.1, 0.1))
+}
