@@ -103,13 +103,11 @@ func (s *sticky) Write(p []byte) (int, error) {
 func newApp(stdout, stderr io.Writer) *cli.App {
 	commands := []*cli.Command{
 		trainCommand(stderr), sweepCommand(stderr), evalCommand(stderr), predictCommand(stderr), personalizeCommand(stderr),
-		plotCommand(stderr), reportCommand(), algosCommand(), modelsCommand(), datasetsCommand(), versionCommand(),
+		plotCommand(stderr), reportCommand(), algosCommand(), modelsCommand(), datasetsCommand(stderr), versionCommand(),
 	}
 	commands = append(commands, helpCommand())
 	for _, c := range commands {
-		c.OnUsageError = commandUsage
-		c.HideHelp, c.HideHelpCommand = true, true
-		addHelpFlag(c)
+		complete(c)
 	}
 	return &cli.App{
 		Name:      "fedbayes",
@@ -128,6 +126,16 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Action:          rootAction,
 		OnUsageError:    rootUsage,
 		ExitErrHandler:  func(*cli.Context, error) {}, // Main prints and exits
+	}
+}
+
+// complete gives a command, and those below it, what all commands have.
+func complete(c *cli.Command) {
+	c.OnUsageError = commandUsage
+	c.HideHelp, c.HideHelpCommand = true, true
+	addHelpFlag(c)
+	for _, below := range c.Subcommands {
+		complete(below)
 	}
 }
 
@@ -181,7 +189,7 @@ func commandUsage(c *cli.Context, err error, _ bool) error {
 	for _, f := range c.Command.Flags {
 		names = append(names, f.Names()[0]) // not its letter, which is near to any other
 	}
-	hint := fmt.Sprintf(" (fedbayes %s --help lists them)", c.Command.Name)
+	hint := fmt.Sprintf(" (%s --help lists them)", c.Command.HelpName)
 	if near := nearest(name, names); near != "" {
 		hint = fmt.Sprintf(" (did you mean --%s?)", near)
 	}

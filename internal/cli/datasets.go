@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -11,12 +12,14 @@ import (
 	"fedbayes/datasets"
 )
 
-func datasetsCommand() *cli.Command {
+func datasetsCommand(stderr io.Writer) *cli.Command {
 	ts := texts{}
 	return &cli.Command{
-		Name: "datasets", Usage: "list the data sets, or describe one",
-		UsageText: "fedbayes datasets [--data-dir DIR] [NAME]",
-		Flags:     []cli.Flag{ts.add("data-dir", "folder of the data set's files", "$"+datasets.EnvDir+", then the usual places", "", false)},
+		Name: "datasets", Usage: "list the data sets, describe or download one, or show how clients share it",
+		UsageText:   "fedbayes datasets [--data-dir DIR] [NAME]",
+		Description: "fedbayes datasets fetch --help and fedbayes datasets stats --help tell more of these two.",
+		Subcommands: []*cli.Command{fetchCommand(stderr), statsCommand(stderr)},
+		Flags:       []cli.Flag{ts.add("data-dir", "folder of the data set's files", "$"+datasets.EnvDir+", then the usual places", "", false)},
 		Action: func(c *cli.Context) error {
 			if err := atMost(c, 1); err != nil {
 				return err

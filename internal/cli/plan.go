@@ -43,15 +43,10 @@ func check(ts texts, now time.Time) (*plan, error) {
 	if err := p.parse(ts); err != nil {
 		return nil, err
 	}
-	entry, notes, err := datasets.Resolve(p.Dataset, p.DataDir)
+	entry, err := p.locate(ts)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
-	if entry.Embedded() && ts.has("data-dir") {
-		return nil, embeddedError(entry)
-	}
-	p.Dataset, p.notes = entry.Name, notes
-	p.follow(entry.Defaults, ts)
 	if p.method, err = p.newMethod(ts); err != nil {
 		return nil, err
 	}
@@ -81,6 +76,20 @@ func check(ts texts, now time.Time) (*plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// locate finds the data set, and takes its defaults.
+func (p *plan) locate(ts texts) (datasets.Entry, error) {
+	entry, notes, err := datasets.Resolve(p.Dataset, p.DataDir)
+	if err != nil {
+		return entry, usageError{err}
+	}
+	if entry.Embedded() && ts.has("data-dir") {
+		return entry, embeddedError(entry)
+	}
+	p.Dataset, p.notes = entry.Name, notes
+	p.follow(entry.Defaults, ts)
+	return entry, nil
 }
 
 // divide fills the partition.

@@ -163,23 +163,35 @@ func prefix(p, s string) string {
 	return p + s
 }
 
-// introduce says what is about to run.
-func (p *plan) introduce(w io.Writer, d *datasets.Dataset, done int) {
+// shares says how clients share the data.
+func (p *plan) shares() string {
 	labels := ""
 	if p.Partition == "labels" {
 		labels = fmt.Sprintf(" with %s each (%s), %d training and %s test images a label",
 			counted(p.LabelsPerClient, "label"), p.Assign, p.partition.TrainPerClass, p.tests)
 	}
+	if p.ValFraction > 0 {
+		labels += fmt.Sprintf(", %v of the training images to validate on", p.ValFraction)
+	}
+	return fmt.Sprintf("%s, %s%s", counted(p.Clients, "client"), p.regime, labels)
+}
+
+// heldOut says how many clients take no part, if some do not.
+func (p *plan) heldOut() string {
+	if p.HoldoutClients == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d more held out", p.HoldoutClients)
+}
+
+// introduce says what is about to run.
+func (p *plan) introduce(w io.Writer, d *datasets.Dataset, done int) {
 	work := counted(p.LocalSteps, "step")
 	if p.LocalEpochs > 0 {
 		work = counted(p.LocalEpochs, "epoch")
 	}
 	fmt.Fprintf(w, "%s on %s (%s, %s), seed %d\n", p.Algo, d.Name, d.Source, counted(d.Len(), "image"), p.Seed)
-	heldOut := ""
-	if p.HoldoutClients > 0 {
-		heldOut = fmt.Sprintf("; %d more held out", p.HoldoutClients)
-	}
-	fmt.Fprintf(w, "%s, %s%s; %d in a round%s\n", counted(p.Clients, "client"), p.regime, labels, p.clients, heldOut)
+	fmt.Fprintf(w, "%s; %d in a round%s\n", p.shares(), p.clients, p.heldOut())
 	fmt.Fprintf(w, "model %s, %s; %s of %s with batches of %d; %s on %s\n",
 		p.Model, counted(p.net.Size(), "parameter"), counted(p.Rounds, "round"), work, p.Batch, kernels.Best(),
 		counted(min(p.Workers, p.Clients), "worker"))

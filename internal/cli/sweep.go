@@ -58,7 +58,7 @@ func sweepCommand(stderr io.Writer) *cli.Command {
 	}
 	for _, f := range ts.addSettings() {
 		switch f.Names()[0] {
-		case "resume": // it does so unasked
+		case "resume", "log-format": // it does so unasked, and its runs say nothing
 			continue
 		case "out":
 			f = ts.add("out", "folder of the runs' folders", "results/sweep_<flags of the grid>-<sum of the others>", categoryOutput, false)
@@ -74,6 +74,7 @@ func sweepCommand(stderr io.Writer) *cli.Command {
 		flags = append(flags, f)
 	}
 	delete(ts, "resume")
+	delete(ts, "log-format")
 	return &cli.Command{
 		Name: "sweep", Usage: "train over a grid of settings and seeds",
 		UsageText: "fedbayes sweep --grid FLAG=VALUE,VALUE... [--seeds SEED,SEED...] [flags]", Description: sweepHelp,
