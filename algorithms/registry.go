@@ -128,10 +128,10 @@ func All() []Entry {
 			Presets: append([]Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewDitto()) }}}, searchedDitto()...),
 		},
 		{
-			Name:    "bnfed",
-			About:   "the clients' networks with their hidden units matched, which makes a wider one",
-			Paper:   "Yurochkin et al., Bayesian Nonparametric Federated Learning of Neural Networks, ICML 2019",
-			Closed:  "its global network is wider than a client's, and which of its units a new client would have is the server's to say",
+			Name:   "bnfed",
+			About:  "the clients' networks with their hidden units matched, which makes a wider one",
+			Paper:  "Yurochkin et al., Bayesian Nonparametric Federated Learning of Neural Networks, ICML 2019",
+			Closed: "its global network is wider than a client's, and which of its units a new client would have is the server's to say",
 			Presets: []Preset{
 				{Name: "paper", About: "Algorithms 1 and 2 of the paper, with the variances of its public code", New: func() Algorithm { return erase(NewBNFed()) }},
 				searchedBNFed(),
