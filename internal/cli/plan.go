@@ -27,7 +27,7 @@ type plan struct {
 	notes     []string
 
 	shelf *shelf              // of data that several runs share, nil for one alone
-	watch federation.Recorder // of a run among several, which shows nothing of its own; nil for one alone
+	watch federation.Recorder // of a run among several; nil for one alone
 }
 
 func newPlan(ts texts, now time.Time) (*plan, error) {

@@ -205,7 +205,12 @@ func (s *sweep) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	shown := s.newBoard(left, stdout, stderr)
+	waited := func() {}
+	if slices.ContainsFunc(left, func(c *cell) bool { return c.plan.CheckpointEvery > 0 }) {
+		waited = patience(ctx, aMoment, notes{stderr}.note)
+	}
 	done, err := s.train(ctx, left, shown)
+	waited()
 	shown.stop()
 	switch {
 	case err == nil:

@@ -146,7 +146,11 @@ func (p *plan) train(ctx context.Context, stdout, stderr io.Writer) error {
 	case p.Resume != "":
 		cfg.Keeper, cfg.KeepEvery = onlyRestores{rec}, atTheEnd
 	}
-	res, runErr := federation.Run(ctx, cfg, p.method, p.net, taking, rec, log)
+	told := []federation.Recorder{rec, log}
+	if p.watch != nil {
+		told = append(told, p.watch)
+	}
+	res, runErr := federation.Run(ctx, cfg, p.method, p.net, taking, told...)
 	waited()
 	log.stop()
 	runErr = p.explain(ctx, runErr, res, rec.Rounds())
