@@ -37,8 +37,9 @@ where they go alone. One that diverges does not stop the others, and gives the e
 
 Ctrl-C and SIGTERM end a run in order, after the round at hand and with a checkpoint; a second one ends it at once. --resume
 goes on from a run's last checkpoint with the run's own settings, and ends with the results of a run that was never stopped.
-Beside it, --rounds may be larger, and --workers, --checkpoint-every, --data-dir and --quiet may be what they like.
-With --quiet, what is of note is in config.json alone.
+Beside it, --rounds may be larger, and --workers, --checkpoint-every, --data-dir, --quiet and --log-format may be what they like.
+
+How the run goes is said on stderr, its result on stdout. With --quiet, what is of note is in config.json alone.
 
 Exit status: 0 done, 2 command line, 3 data, 4 NaN or Inf in a loss, 5 no checkpoint to resume from or one of another run,
 130 Ctrl-C, 143 SIGTERM, 1 anything else.`
