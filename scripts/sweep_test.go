@@ -61,13 +61,13 @@ func TestSweepRefuses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for line, want := range map[string]string{
-		"sweep.sh":                              "usage: sweep.sh FLAG",
-		"sweep.sh zeta":                         "usage: sweep.sh FLAG",
-		"sweep_zeta.sh 01":                      `--seeds "01": want whole numbers`,
-		"sweep_zeta.sh 1 x":                     `--seeds "1,x": want whole numbers`,
-		"sweep_zeta.sh 1 -- --frobnicate":       "--frobnicate: sweep has no such flag",
-		"sweep_zeta.sh 1 -- --seed 2":           "--seeds and --seed: want one of them",
-		"mnist_small.sh 1 -- --dataset nothing": `--dataset "nothing": want one of`,
+		"sweep.sh":                               "usage: sweep.sh FLAG",
+		"sweep.sh zeta":                          "usage: sweep.sh FLAG",
+		"sweep_zeta.sh 01":                       `--seeds "01": want whole numbers`,
+		"sweep_zeta.sh 1 x":                      `--seeds "1,x": want whole numbers`,
+		"sweep_zeta.sh 1 -- --frobnicate":        "--frobnicate: sweep has no such flag",
+		"sweep_zeta.sh 1 -- --seed 2":            "--seeds and --seed: want one of them",
+		"paper_fmnist.sh 1 -- --dataset nothing": `--dataset "nothing": want one of`,
 	} {
 		cmd := exec.Command("sh", strings.Fields(line)...)
 		cmd.Env = append(os.Environ(), "SWEEP_DIR="+dir)
