@@ -24,7 +24,7 @@ func withProgram(m *testing.M) int {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	program := filepath.Join(dir, "fedbayes.exe") // which every system runs
 	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
 		panic(string(out))

@@ -65,7 +65,7 @@ func (m Member) table() ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	table, err := csv.NewReader(f).ReadAll()
 	if err == nil && len(table) == 0 {
 		err = io.ErrUnexpectedEOF
