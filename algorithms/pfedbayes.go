@@ -42,7 +42,7 @@ type PFedBayes struct {
 	TrainAll      bool    // clients that are not sampled train their q too
 	OptState      string  // of w's optimizer: reset at each download, or persist
 	Init          string  // how means are drawn: normal, or he
-	Start         string  // of the personal means: shared (the server's) or independent (their own draw)
+	Start         string  // of the personal distributions: shared or independent (means drawn anew) before round 1, or received: the server's, each round
 }
 
 // NewPFedBayes returns the method as the paper has it, with Adam for both steps: with SGD, η₂ = 0.001 moves w by next to
@@ -114,7 +114,7 @@ func (m *PFedBayes) Params() []Param {
 		trainAll(&m.TrainAll),
 		Param{Name: "optimizer-state", Usage: "whether the global optimizer starts afresh each round", Value: &m.OptState, OneOf: []string{"reset", "persist"}},
 		Param{Name: "init", Usage: "means at the start: N(0, 0.1²) for all, or He's N(0, 2/fan-in)", Value: &m.Init, OneOf: []string{"normal", "he"}},
-		Param{Name: "start", Usage: "personal means at the start: the server's, or a draw of each client's own", Value: &m.Start, OneOf: []string{"shared", "independent"}},
+		Param{Name: "start", Usage: "personal distributions before the first round: the server's, or with means that each client draws; or the server's at the start of every round", Value: &m.Start, OneOf: []string{"shared", "independent", "received"}},
 	)
 }
 
@@ -188,6 +188,9 @@ func (m *PFedBayes) Download(s priors.Gaussian, _ int) priors.Gaussian { return 
 
 func (m *PFedBayes) Train(ctx context.Context, wk *Worker, v priors.Gaussian, c *PFedBayesState, data *Data, r rng.Stream) (priors.Gaussian, Report, error) {
 	e, w, rep := wk.Exec, v.Clone(), Report{}
+	if m.Start == "received" {
+		c.begin(v)
+	}
 	feed(e, "q", c.Q)
 	feed(e, "w", w)
 	optMu, optRho := &c.OptW.Mu, &c.OptW.Rho
@@ -236,6 +239,14 @@ func (m *PFedBayes) Train(ctx context.Context, wk *Worker, v priors.Gaussian, c 
 		return c.Q.Clone(), rep, nil
 	}
 	return w, rep, nil
+}
+
+// begin makes q what the server sent, for an optimizer that remembers nothing of it.
+func (c *PFedBayesState) begin(v priors.Gaussian) {
+	copy(c.Q.Mu, v.Mu)
+	copy(c.Q.Rho, v.Rho)
+	c.OptQ.Mu.Reset()
+	c.OptQ.Rho.Reset()
 }
 
 // scale sets the weights of the losses for a client of n examples and a mini-batch of rows: a of the summed NLL, zeta of

@@ -26,6 +26,11 @@ var variants = map[string]func() *PFedBayes{
 		return m
 	},
 	"conv": NewPFedBayesConv,
+	"q as received": func() *PFedBayes {
+		m := NewPFedBayes()
+		m.Start = "received"
+		return m
+	},
 	"mean": func() *PFedBayes {
 		m := NewPFedBayes()
 		m.Optimizer, m.Likelihood, m.LR, m.LRGlobal = "sgd", "mean", 2e-3, 1e-3
@@ -85,6 +90,28 @@ func TestRound(t *testing.T) {
 			near(t, "server mu", s.Mu, next.mu, tolerance)
 			near(t, "server rho", s.Rho, next.rho, tolerance)
 		})
+	}
+}
+
+// TestReceivedStart checks that with "received" what a client had before does not matter, and that without it it does.
+func TestReceivedStart(t *testing.T) {
+	for start, same := range map[string]bool{"shared": false, "received": true} {
+		m := NewPFedBayes()
+		m.Start = start
+		w, ex, r := testWorker(t, erase(m)), testExamples(3, 7), rng.Stream{Seed: 3}.At(2, 0)
+		s := m.Server(w.Task, w.CPU, rng.Stream{Seed: 4})
+		fresh, used := m.Client(w.Task, w.CPU, s, r), m.Client(w.Task, w.CPU, s, r)
+		if _, _, err := m.Train(t.Context(), w, s, &used, testData(ex, 5, r), r); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []*PFedBayesState{&fresh, &used} {
+			if _, _, err := m.Train(t.Context(), w, s, c, testData(ex, 5, r), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := slices.Equal(fresh.Q.Mu, used.Q.Mu) && slices.Equal(fresh.Q.Rho, used.Q.Rho); got != same {
+			t.Errorf("--start %s: a client's second round is that of a new client: %v, want %v", start, got, same)
+		}
 	}
 }
 
