@@ -15,5 +15,5 @@ esac
 # Large comes first: without the files train takes a sample, which is too small for it, and that is the end.
 for regime in large medium small; do
 	sh "$(dirname "$0")/sweep.sh" algo "pfedbayes fedavg local" "$@" -- \
-		'dataset = "fashion-mnist"' "regime = \"$regime\"" 'rounds = 800' 'eval-every = 50'
+		'dataset = "fashion-mnist"' "regime = \"$regime\"" 'preset = "paper"' 'rounds = 800' 'eval-every = 50'
 done
