@@ -82,15 +82,15 @@ func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(rest)
 }
 
-// noise returns the bytes of a file and what is published of it.
-func noise(name string, n int) ([]byte, Published) {
+// noise returns the bytes of a file, images.gz, and what is published of it.
+func noise(n int) ([]byte, Published) {
 	data := make([]byte, n)
 	r := rand.New(rand.NewPCG(uint64(n), 1))
 	for i := range data {
 		data[i] = byte(r.Uint32())
 	}
 	sum := sha256.Sum256(data)
-	return data, Published{Name: name, Size: int64(n), SHA256: hex.EncodeToString(sum[:])}
+	return data, Published{Name: "images.gz", Size: int64(n), SHA256: hex.EncodeToString(sum[:])}
 }
 
 func fetcher() *Fetcher {
@@ -123,7 +123,7 @@ func wantFile(t *testing.T, dir, name string, data []byte) {
 const fileSize = 300_000
 
 func TestFetch(t *testing.T) {
-	data, file := noise("images.gz", fileSize)
+	data, file := noise(fileSize)
 	spoiled := bytes.Clone(data)
 	spoiled[fileSize/2] ^= 1
 	for _, test := range []struct {
@@ -169,7 +169,7 @@ func TestFetch(t *testing.T) {
 
 // TestFetchGoesOn: what has come of a file that no address had whole is where the next call begins.
 func TestFetchGoesOn(t *testing.T) {
-	data, file := noise("images.gz", fileSize)
+	data, file := noise(fileSize)
 	m := serve(t, map[string][]byte{file.Name: data})
 	m.cut, m.ranges = 120_000, false
 	dir := t.TempDir()
@@ -206,7 +206,7 @@ func TestFetchGoesOn(t *testing.T) {
 
 // TestFetchFromTheStart: an old part that does not belong to the file is not blamed on a server.
 func TestFetchFromTheStart(t *testing.T) {
-	data, file := noise("images.gz", fileSize)
+	data, file := noise(fileSize)
 	for name, part := range map[string][]byte{
 		"other bytes": make([]byte, 1000), "as many, but other": make([]byte, fileSize), "more": make([]byte, fileSize+1), "none": {},
 	} {
@@ -228,7 +228,7 @@ func TestFetchFromTheStart(t *testing.T) {
 
 // TestFetchReplacesNothing: a file of the user's own is left alone.
 func TestFetchReplacesNothing(t *testing.T) {
-	data, file := noise("images.gz", 1000)
+	data, file := noise(1000)
 	m := serve(t, map[string][]byte{file.Name: data})
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "toy"), 0o755); err != nil {
@@ -246,7 +246,7 @@ func TestFetchReplacesNothing(t *testing.T) {
 
 // TestFetchLeavesTheSilent: a server that stops sending without closing is left for the next, which goes on.
 func TestFetchLeavesTheSilent(t *testing.T) {
-	data, file := noise("images.gz", fileSize)
+	data, file := noise(fileSize)
 	good := map[string][]byte{file.Name: data}
 	first, second := serve(t, good), serve(t, good)
 	first.cut, first.silent = 100_000, true
@@ -263,7 +263,7 @@ func TestFetchLeavesTheSilent(t *testing.T) {
 }
 
 func TestFetchCancelled(t *testing.T) {
-	data, file := noise("images.gz", fileSize)
+	data, file := noise(fileSize)
 	m := serve(t, map[string][]byte{file.Name: data})
 	m.cut, m.silent = 100_000, true
 	file.From = []string{m.URL + "/" + file.Name, m.URL + "/" + file.Name}
@@ -281,7 +281,7 @@ func TestFetchCancelled(t *testing.T) {
 }
 
 func TestFetchWhereNothingCanBe(t *testing.T) {
-	data, file := noise("images.gz", 1000)
+	data, file := noise(1000)
 	m := serve(t, map[string][]byte{file.Name: data})
 	dir := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(dir, nil, 0o644); err != nil {

@@ -37,7 +37,7 @@ func (l *loaded) save(name string, n federation.Newcomer) error {
 		return usagef("--out: a model of %s is more than weights, and cannot be kept", l.Algo)
 	}
 	method := map[string]any{}
-	for _, m := range l.plan.method.Params() {
+	for _, m := range l.method.Params() {
 		method[m.Name] = value(m)
 	}
 	return checkpoint.Write(name, savedModel{

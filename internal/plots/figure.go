@@ -114,7 +114,7 @@ func (f *Figure) legendGrid(width vg.Length) (columns, lines int) {
 
 func (f *Figure) draw(c draw.Canvas) {
 	c.SetColor(grey(255))
-	c.Fill(c.Rectangle.Path())
+	c.Fill(c.Path())
 	c = draw.Crop(c, margin, -margin, margin, -margin)
 	if f.Title != "" {
 		s := style(titleSize)
