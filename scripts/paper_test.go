@@ -33,7 +33,7 @@ func TestPaperMNIST(t *testing.T) {
 		`\n\| pfedbayes \| [0-9.]+ / [0-9.]+ \|  \|\n`,
 		`\n\| bnfed \| . / \**[0-9.]+\** \|  \|\n`,
 		`\n\| heurfedamp \| \**[0-9.]+\** / . \|  \|\n`,
-		`\nLast round: pfedbayes 1, .*, bnfed 1, pfedgp 1\. Bold: above pfedbayes in the same column\.$`,
+		`\nLast round: pfedbayes 1, .*, bnfed 1, pfedgp 1, pfedme 1\. Bold: above pfedbayes in the same column\.$`,
 	} {
 		if !regexp.MustCompile(strings.ReplaceAll(want, " . ", " – ")).MatchString(table) {
 			t.Errorf("no %s in\n%s", want, table)
