@@ -235,7 +235,7 @@ func TestPlotRefused(t *testing.T) {
 		"2 plot good.csv --kind sweep":                  `plot: unexpected argument "--kind"; flags go before the paths, as in fedbayes plot [flags] PATH...`,
 		"2 plot --knd sweep good.csv":                   "--knd: plot has no such flag (did you mean --kind?)",
 		"2 plot --kind curve good.csv":                  `--kind "curve": want one of curves, sweep, heatmap, reliability, clients, beliefs (did you mean curves?)`,
-		"2 plot --metric nll2 good.csv":                 `--metric "nll2": want one of acc, worst, nll, ece, loss, kl`,
+		"2 plot --metric luck good.csv":                 `--metric "luck": want one of acc, worst, nll, ece, loss, kl`,
 		"2 plot --round 0 good.csv":                     "--round 0: want a whole number ≥ 1",
 		"2 plot --x zeta good.csv":                      "--x: no effect on --kind curves",
 		"2 plot --kind reliability --metric nll old":    "--metric: no effect on --kind reliability",
