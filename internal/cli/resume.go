@@ -173,6 +173,15 @@ func (p *plan) finished() string {
 
 // facts are what decides the results of a run: its settings but the free ones, its data, and what computes.
 func (r record) facts() (results.Facts, error) {
+	past, err := r.past()
+	if err != nil {
+		return nil, err
+	}
+	return past.facts(), nil
+}
+
+// past is the record as it is read back from config.json.
+func (r record) past() (*pastRecord, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -181,7 +190,7 @@ func (r record) facts() (results.Facts, error) {
 	if err := json.Unmarshal(text, past); err != nil {
 		return nil, err
 	}
-	return past.facts(), nil
+	return past, nil
 }
 
 func (r *pastRecord) facts() results.Facts {
@@ -228,12 +237,8 @@ func (r *pastRecord) chosen() results.Facts {
 func (p *plan) chosen() (results.Facts, error) {
 	r := record{Flags: p.flags}
 	r.Settings, r.Method = p.inForce()
-	text, err := json.Marshal(r)
+	past, err := r.past()
 	if err != nil {
-		return nil, err
-	}
-	past := new(pastRecord)
-	if err := json.Unmarshal(text, past); err != nil {
 		return nil, err
 	}
 	return past.chosen(), nil

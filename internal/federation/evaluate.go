@@ -69,23 +69,29 @@ func (r *run) random() bool {
 	return false
 }
 
+// scores scores personal and global models, by client, with mc draws after round t, on one part of each client's examples.
+func (r *run) scores(ctx context.Context, t, mc int, part func(*datasets.Client) *datasets.Examples) (personal, global []*metrics.Stat, err error) {
+	n := len(r.clients)
+	personal, global = make([]*metrics.Stat, n), make([]*metrics.Stat, n)
+	root := r.root.For(rng.Eval)
+	err = r.each(ctx, n, func(w *worker, i int) error {
+		// The global model's draws are the same for every client; a personal model has its own.
+		on := part(&r.clients[i])
+		global[i] = r.score(w, r.method.Global(r.server), on, mc, root.At(t, 0))
+		personal[i] = r.score(w, r.personal(i), on, mc, root.At(t, i+1))
+		return nil
+	})
+	return personal, global, err
+}
+
 // evaluate scores personal and global models with mc draws after round t.
 func (r *run) evaluate(ctx context.Context, t, mc int, trained []training) (Evaluation, error) {
 	began := time.Now()
-	n := len(r.clients)
-	personal, global := make([]*metrics.Stat, n), make([]*metrics.Stat, n)
-	root := r.root.For(rng.Eval)
-	err := r.each(ctx, n, func(w *worker, i int) error {
-		// The global model's draws are the same for every client; a personal model has its own.
-		test := &r.clients[i].Test
-		global[i] = r.score(w, r.method.Global(r.server), test, mc, root.At(t, 0))
-		personal[i] = r.score(w, r.personal(i), test, mc, root.At(t, i+1))
-		return nil
-	})
+	personal, global, err := r.scores(ctx, t, mc, func(c *datasets.Client) *datasets.Examples { return &c.Test })
 	if err != nil {
 		return Evaluation{}, err
 	}
-	e := Evaluation{Round: t, MC: mc, Clients: make([]Scores, n)}
+	e := Evaluation{Round: t, MC: mc, Clients: make([]Scores, len(r.clients))}
 	for i, c := range r.clients {
 		e.Clients[i] = Scores{
 			Client: i, Train: c.Train.Len(), Test: c.Test.Len(),

@@ -3,8 +3,7 @@ package federation
 import (
 	"context"
 
-	"fedbayes/internal/metrics"
-	"fedbayes/internal/rng"
+	"fedbayes/datasets"
 )
 
 // A Validation scores the models on the clients' validation examples, which neither train nor test them.
@@ -50,15 +49,7 @@ func (r *run) validate(ctx context.Context, t, mc int) (*Validation, error) {
 	if !r.validates() {
 		return nil, nil
 	}
-	n := len(r.clients)
-	personal, global := make([]*metrics.Stat, n), make([]*metrics.Stat, n)
-	root := r.root.For(rng.Eval)
-	err := r.each(ctx, n, func(w *worker, i int) error {
-		val := &r.clients[i].Val
-		global[i] = r.score(w, r.method.Global(r.server), val, mc, root.At(t, 0))
-		personal[i] = r.score(w, r.personal(i), val, mc, root.At(t, i+1))
-		return nil
-	})
+	personal, global, err := r.scores(ctx, t, mc, func(c *datasets.Client) *datasets.Examples { return &c.Val })
 	if err != nil {
 		return nil, err
 	}
