@@ -1,61 +1,93 @@
 #!/bin/sh
-# Searches a method's defaults: runs a grid of its parameters, which stands below, on MNIST in the medium regime, 200 rounds
-# (bnfed: 5 rounds of 10 epochs), with one evaluation, at the end.
+# Searches a method's defaults: runs a grid of its parameters, which stands below, for 200 rounds (bnfed: 5 rounds of 10
+# epochs), with one evaluation, at the end. DATA is mnist, the default, in the medium regime, or fashion-mnist in the small one.
 #
-#   scripts/search.sh METHOD [SEED...] [-- FLAGS OF TRAIN...]
+#   scripts/search.sh METHOD [DATA] [SEED...] [-- FLAGS OF TRAIN...]
 #
-# Flags after -- go before these. It leaves results/search_METHOD.csv, a row for each point and seed, and prints the points
-# that are best in the mean over seeds. A point that diverged has empty cells and is out. It can be stopped and started
-# again, as "fedbayes sweep" can; $SWEEP_DIR and $SWEEP_PROGRAM are as in sweep.sh.
+# Flags after -- go before these. It leaves results/search_METHOD.csv, or results/search_fashion_METHOD.csv, a row for each
+# point and seed, and prints the points that are best in the mean over seeds. A point that diverged has empty cells and is
+# out. It can be stopped and started again, as "fedbayes sweep" can; $SWEEP_DIR and $SWEEP_PROGRAM are as in sweep.sh.
 set -eu
 
 method=${1:-}
+data=mnist
+name=search_$method
+regime=medium
+if [ "${2:-}" = fashion-mnist ]; then
+	data=$2
+	name=search_fashion_$method
+	regime=small
+fi
 # A line is a flag and its values. Rates of SGD go by factors of 2 to 3; the others are the values of the papers and of
-# public code, and some beyond.
+# public code, and some beyond. Fashion-MNIST wants lower rates.
 length="rounds = 200"
-case $method in
-pfedbayes) grid="
+case $data/$method in
+fashion-mnist/fedavg | fashion-mnist/local) grid="
+	lr 0.02 0.05 0.1 0.2 0.5" ;;
+fashion-mnist/fedprox) grid="
+	mu 0.001 0.01 0.1
+	lr 0.05 0.1 0.2" ;;
+fashion-mnist/perfedavg) grid="
+	inner-lr 0.03 0.1 0.3
+	lr 0.05 0.1 0.2" ;;
+fashion-mnist/pfedme) grid="
+	lr-global 0.02 0.05
+	lr 0.01 0.03
+	lambda 5 15
+	beta 1 2" ;;
+fashion-mnist/ditto) grid="
+	lr-global 0.05 0.1
+	lambda 0.03 0.1 0.3
+	lr 0.02 0.05 0.1" ;;
+fashion-mnist/fedamp) grid="
+	sigma 3 10 30
+	lr 0.05 0.1 0.2" ;;
+fashion-mnist/heurfedamp) grid="
+	sigma 10 25 50
+	lr 0.05 0.1 0.2" ;;
+*/pfedbayes) grid="
 	rho -1 -1.5 -2 -2.5 -3
 	zeta 0.5 1 5 10 20" ;;
-fedavg | local) grid="
+*/fedavg | */local) grid="
 	lr 0.05 0.1 0.2 0.5 1" ;;
-fedprox) grid="
+*/fedprox) grid="
 	mu 0.001 0.01 0.1
 	lr 0.2 0.5 1" ;;
-bnfed)
+*/bnfed)
 	length="rounds = 5
 local-epochs = 10"
 	grid="
 	prior-var 0.1 1 10
 	noise-var 0.1 0.5 1"
 	;;
-perfedavg) grid="
+*/perfedavg) grid="
 	inner-lr 0.03 0.1 0.3
 	lr 0.1 0.2 0.5" ;;
-pfedme) grid="
+*/pfedme) grid="
 	lr-global 0.05 0.1
 	lr 0.01 0.03
 	lambda 5 15
 	beta 1 2" ;;
-ditto) grid="
+*/ditto) grid="
 	lr-global 0.05 0.5
 	lambda 0.03 0.1 0.3
 	lr 0.05 0.2 0.5" ;;
-fedamp) grid="
+*/fedamp) grid="
 	sigma 3 10 30
 	lr 0.2 0.5 1" ;;
-heurfedamp) grid="
+*/heurfedamp) grid="
 	sigma 10 25 50
 	lr 0.2 0.5 1" ;;
-pfedgp) grid="
+*/pfedgp) grid="
 	context 25 50 100
 	lr 0.0003 0.001 0.003 0.01 0.05" ;;
 *)
-	echo "usage: search.sh METHOD [SEED...] [-- FLAGS OF TRAIN...]     a METHOD that has a grid in $0" >&2
+	echo "usage: search.sh METHOD [DATA] [SEED...] [-- FLAGS OF TRAIN...]     a METHOD that has a grid in $0" >&2
 	exit 2
 	;;
 esac
 shift
+if [ "${1:-}" = "$data" ]; then shift; fi
 
 seeds=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -67,7 +99,7 @@ if [ $# -gt 0 ]; then shift; fi # the --
 
 scripts=$(cd "$(dirname "$0")" && pwd)
 results=${SWEEP_DIR:-$scripts/../results}
-dir=$results/search_$method
+dir=$results/$name
 if [ $# -gt 0 ]; then dir=$dir-$(printf '%s\n' "$@" | cksum | cut -d ' ' -f 1); fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -76,8 +108,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 cat >"$tmp/settings.toml" <<END
 algo = "$method"
-dataset = "mnist"
-regime = "medium"
+dataset = "$data"
+regime = "$regime"
 eval-every = 200
 $length
 END
@@ -105,8 +137,8 @@ NR == 1 { axes = split(flags, f, ","); for (i = NF; i > 0; i--) column[$i] = i; 
 	last[run] = $column["round"] "," $column["pm_acc"] "," $column["gm_acc"]
 }
 END { for (i = 1; i <= runs; i++) print order[i] "," last[order[i]] }' "$dir/$(basename "$dir").csv" >"$tmp/search.csv"
-mv "$tmp/search.csv" "$results/search_$method.csv"
-echo "all points: $results/search_$method.csv"
+mv "$tmp/search.csv" "$results/$name.csv"
+echo "all points: $results/$name.csv"
 
 awk -F, '
 NR == 1 { for (i = 1; i < NF - 3; i++) flag[i] = $i; flags = NF - 4; next }
@@ -138,4 +170,4 @@ END {
 	best("PM")
 	best("GM")
 	if (line == "") print "every point diverged"
-}' "$results/search_$method.csv"
+}' "$results/$name.csv"

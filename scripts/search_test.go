@@ -84,6 +84,22 @@ func TestSearchOfTwo(t *testing.T) {
 	}
 }
 
+// TestSearchOfFashion: the other data set has its own grid and its own file.
+func TestSearchOfFashion(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
+		t.Skip("needs a shell, and time to build the program")
+	}
+	dir := t.TempDir()
+	out, status := script(dir, "search.sh fedavg fashion-mnist 2 -- "+strings.Replace(tiny, "mnist-sample", "fashion-mnist-sample", 1))
+	if status != 0 {
+		t.Fatalf("status %d, output\n%s", status, out)
+	}
+	lines := read(t, filepath.Join(dir, "search_fashion_fedavg.csv"))
+	if len(lines) != 6 || !strings.HasPrefix(lines[1], "0.02,2,1,,0.") {
+		t.Errorf("%v, want a header and 5 rows from a rate of 0.02", lines)
+	}
+}
+
 func TestSearchRefuses(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
 		t.Skip("needs a shell, and time to build the program")
