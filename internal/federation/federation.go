@@ -38,6 +38,8 @@ type Config struct {
 	StragglerRate float64 // probability that one that does not comes to fewer steps
 	Patience      int     // evaluations without a better accuracy in validation after which the run ends; 0 for any number
 
+	Watch *Watch // of a test example; nil for none
+
 	Newcomers     []datasets.Client // that take no part, and get models after the last round; numbered after the others
 	NewcomerSteps int               // mini-batches of each of them
 
@@ -119,6 +121,11 @@ func Run(ctx context.Context, cfg Config, m algorithms.Algorithm, net *layers.Mo
 
 // rounds does the rounds that are left. A run that was restored begins with what follows the training of a round.
 func (r *run) rounds(ctx context.Context, rec []Recorder, res *Result) error {
+	if r.done == 0 {
+		if err := r.ask(ctx, rec, false); err != nil {
+			return err
+		}
+	}
 	for {
 		if r.done > 0 {
 			if err := r.conclude(ctx, rec, res); err != nil {
@@ -179,6 +186,9 @@ func (r *run) conclude(ctx context.Context, rec []Recorder, res *Result) error {
 		if r.Patience > 0 && r.waited.Evaluations >= r.Patience && !last {
 			last, res.Early = true, true
 		}
+	}
+	if err := r.ask(ctx, rec, last); err != nil {
+		return err
 	}
 	if r.Keeper != nil && (t%r.KeepEvery == 0 || last) {
 		if err := r.keep(); err != nil {
