@@ -39,6 +39,10 @@ func TestBuildErrors(t *testing.T) {
 		{"labels of other batch", func(b *Builder) { CrossEntropy(b.Input("z", 2, 3), b.Input("y", 3)) }, "cross-entropy: an operand of shape (3), want [2]"},
 		{"divergence of two sizes", func(b *Builder) { KL(b.Gaussian("q", 3), b.Gaussian("w", 4)) }, "kl: Gaussians over 3 and 4 values"},
 		{"noise of other size", func(b *Builder) { b.Gaussian("q", 3).Draw(b.Input("e", 4)) }, "draw: an operand of shape (4), want [3]"},
+		{"no anchors", func(b *Builder) { SoftMinDistance(b.Param("w", 3), b.Scalar("s")) }, "soft minimum distance: 0 anchors, want 1 to 64"},
+		{"anchor of other size", func(b *Builder) {
+			SoftMinDistance(b.Param("w", 3), b.Scalar("s"), b.Input("a", 3), b.Input("c", 4))
+		}, "soft minimum distance: an operand of shape (4), want [3]"},
 		{"sum of vectors", func(b *Builder) { Sum(b.Param("w", 3)) }, "sum: an operand of shape (3), want []"},
 		{"loss is no scalar", func(b *Builder) { w := b.Param("w", 3); b.Minimize("loss", w, w) }, "objective loss: a loss of shape (3), want a scalar"},
 		{"two gradients", func(b *Builder) {

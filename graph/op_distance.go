@@ -14,15 +14,19 @@ func (halfSquaredDistance) run(m *machine, out []float32, in [][]float32) {
 	x, a := in[0], in[1]
 	g := out[:len(x)]
 	m.cpu.Combine(g, 1, x, -1, a)
-	// In float64: of 10⁵ squares, float32 would lose the last digits.
+	out[align(len(x))] = float32(squares(g) / 2)
+}
+
+// squares returns Σ v², in float64: of 10⁵ squares, float32 would lose the last digits.
+func squares(v []float32) float64 {
 	var sum [4]float64
-	for ; len(g) >= 4; g = g[4:] {
+	for ; len(v) >= 4; v = v[4:] {
 		for k := range sum {
-			sum[k] += float64(g[k]) * float64(g[k])
+			sum[k] += float64(v[k]) * float64(v[k])
 		}
 	}
-	for _, d := range g {
-		sum[0] += float64(d) * float64(d)
+	for _, x := range v {
+		sum[0] += float64(x) * float64(x)
 	}
-	out[align(len(x))] = float32((sum[0] + sum[1] + sum[2] + sum[3]) / 2)
+	return sum[0] + sum[1] + sum[2] + sum[3]
 }
