@@ -219,6 +219,70 @@ func TestHalfSquaredDistance(t *testing.T) {
 	}
 }
 
+// TestHalfWeightedSquares checks weights of 0 among others.
+func TestHalfWeightedSquares(t *testing.T) {
+	for _, n := range []int{1, 3, 4, 17, 64} {
+		r := rand.New(rand.NewPCG(15, 16))
+		weights := make([]float32, n)
+		for i := 1; i < n; i++ {
+			weights[i] = 10 * r.Float32()
+		}
+		graphtest.Check(t, graphtest.Case{
+			Build: func(b *Builder) {
+				x := b.Param("x", n)
+				b.Minimize("loss", Scale(HalfWeightedSquares(x, b.Input("a", n), b.Input("c", n)), b.Scalar("s")), x)
+			},
+			Params:  map[string][]float32{"x": normals(r, n, 0, 1)},
+			Data:    map[string][]float32{"a": normals(r, n, 0, 1), "c": weights},
+			Scalars: map[string]float32{"s": 3},
+			Loss: func(v map[string][]float64) (sum float64) {
+				for i, x := range v["x"] {
+					sum += v["s"][0] / 2 * v["c"][i] * (x - v["a"][i]) * (x - v["a"][i])
+				}
+				return sum
+			},
+		})
+	}
+}
+
+// TestMask checks masks of rows and of images, in whole and in partly filled batches, under a sum whose terms differ.
+func TestMask(t *testing.T) {
+	for _, shape := range [][]int{{1, 1}, {3, 17}, {7, 5}, {3, 2, 2, 4}, {5, 3, 1, 1}} {
+		for _, rows := range []int{0, 1, shape[0] - 1} {
+			t.Run(fmt.Sprintf("%v/rows=%d", shape, rows), func(t *testing.T) {
+				batch, units, n := shape[0], shape[len(shape)-1], 1
+				for _, d := range shape {
+					n *= d
+				}
+				live := batch
+				if rows > 0 {
+					live = rows
+				}
+				r := rand.New(rand.NewPCG(17, 18))
+				gate := normals(r, batch*units, 0.5, 1)
+				gate[0] = 0 // shut
+				graphtest.Check(t, graphtest.Case{
+					Build: func(b *Builder) {
+						x := b.Param("x", n)
+						b.Minimize("loss", Dot(Mask(Slice(x, 0, shape...), b.Input("gate", batch, units)), b.Input("g", shape...)), x)
+					},
+					Params: map[string][]float32{"x": normals(r, n, 0, 1)},
+					Data:   map[string][]float32{"gate": gate, "g": normals(r, n, 0, 1)},
+					Rows:   rows,
+					Loss: func(v map[string][]float64) (sum float64) {
+						for i, x := range v["x"][:live*n/batch] {
+							if v["gate"][i/(n/batch)*units+i%units] > 0 {
+								sum += x * v["g"][i]
+							}
+						}
+						return sum
+					},
+				})
+			})
+		}
+	}
+}
+
 // TestDot checks inner products with a dense layer's output: a scaled one and a plain one, whose gradients meet.
 func TestDot(t *testing.T) {
 	const in, out = 5, 3
