@@ -24,6 +24,7 @@ func cifar10() Entry {
 		Origin:  "Alex Krizhevsky: Learning Multiple Layers of Features from Tiny Images, 2009",
 		License: "none stated",
 		Classes: 10,
+		Names:   []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
 		Shape:   []int{32, 32, 3},
 		// Red, green and blue over all pixels of the 50,000 training images, as most public code has them. (The smaller
 		// deviations in some, 0.2023, 0.1994 and 0.2010, are means of those of single images.)
@@ -176,6 +177,7 @@ func pool(batches []batch, e Entry) (*Dataset, error) {
 		pixels, labels = append(pixels, b.pixels), append(labels, b.labels)
 	}
 	d := e.dataset(slices.Concat(pixels...), slices.Concat(labels...))
+	d.Training = d.Len() - len(batches[len(batches)-1].labels)
 	d.Notes = unpublished(d.Labels, e)
 	return d, nil
 }

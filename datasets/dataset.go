@@ -2,24 +2,40 @@ package datasets
 
 import "slices"
 
-// A Dataset is labelled images, training and test files pooled in this order.
+// A Dataset is labelled images, training and test files pooled in this order, or other examples that are rows of numbers.
 type Dataset struct {
 	Name    string
-	Shape   []int     // of one image: 28, 28, or 32, 32, 3 with the channels last
+	Shape   []int     // of one image: 28, 28, or 32, 32, 3 with the channels last; of another example its number of values
 	Classes int       // labels are 0 … Classes-1
 	Mean    []float32 // [Channels], of x/255; nil with Std if examples are x/255 and no more
 	Std     []float32 // [Channels]
 	Pixels  []uint8   // [N, Dim], row-major
+	Values  []float32 // [N, Dim], in place of Pixels where the examples are no images
 	Labels  []uint8   // [N]
-	Source  string    // where it was read from: "embedded", a folder, or an archive
+	Source  string    // where it was read from: "embedded", a folder, or a file
 	Notes   []string  // what a user should know of this copy, one line each; usually none
+
+	Training int      // examples of the published training files, which come first; 0 where nothing tells them from those for testing
+	Owner    []int    // [N], the number of the client whose example it is; nil where the data do not say
+	Owners   []string // what these clients are called, by number
 }
 
-// Len returns the number of images.
+// Len returns the number of examples.
 func (d *Dataset) Len() int { return len(d.Labels) }
 
-// Dim returns the number of pixel values of one image.
+// Dim returns the number of values of one example.
 func (d *Dataset) Dim() int { return size(d.Shape) }
+
+// Bytes returns the memory that the values of the examples take.
+func (d *Dataset) Bytes() int { return len(d.Pixels) + 4*len(d.Values) }
+
+// Noun is what an example is called: "image", or "example" where it is none.
+func (d *Dataset) Noun() string {
+	if d.Values != nil {
+		return "example"
+	}
+	return "image"
+}
 
 // Channels returns the number of values of one pixel.
 func (d *Dataset) Channels() int {
@@ -31,7 +47,10 @@ func (d *Dataset) Channels() int {
 
 // Normalisation says what Examples makes of a pixel value x.
 func (d *Dataset) Normalisation() string {
-	if d.Mean == nil {
+	switch {
+	case d.Values != nil:
+		return "none"
+	case d.Mean == nil:
 		return "x/255"
 	}
 	return "(x/255 − mean)/std"
@@ -64,13 +83,18 @@ func (d *Dataset) classes() [][]int {
 	return byClass
 }
 
-// Examples copies the images of the given indices out, in this order, normalised.
+// Examples copies those of the given indices out, in this order, normalised if they are images.
 func (d *Dataset) Examples(idx []int) Examples {
 	dim, channels := d.Dim(), d.Channels()
 	e := Examples{X: make([]float32, len(idx)*dim), Y: make([]float32, len(idx)), Dim: dim}
 	values := d.values()
 	for row, i := range idx {
 		x := e.X[row*dim : (row+1)*dim]
+		e.Y[row] = float32(d.Labels[i])
+		if d.Values != nil {
+			copy(x, d.Values[i*dim:(i+1)*dim])
+			continue
+		}
 		pixels := d.Pixels[i*dim : (i+1)*dim]
 		for c := range channels {
 			of := &values[c]
@@ -78,7 +102,6 @@ func (d *Dataset) Examples(idx []int) Examples {
 				x[j] = of[pixels[j]]
 			}
 		}
-		e.Y[row] = float32(d.Labels[i])
 	}
 	return e
 }
@@ -98,7 +121,7 @@ func (d *Dataset) values() [][256]float32 {
 	return values
 }
 
-// Examples are images and labels as a model takes them.
+// Examples are inputs and labels as a model takes them.
 type Examples struct {
 	X   []float32 // [N, Dim], row-major, normalised
 	Y   []float32 // [N], class indices: float32 because a graph has one type

@@ -16,7 +16,7 @@ import (
 // small and colourful are data sets of 2 × 3 pixels.
 func small() Entry { return Entry{Name: "small", Classes: 3, Shape: []int{2, 3}} }
 func colourful() Entry {
-	return Entry{Name: "cifar10", Classes: 10, Shape: []int{2, 3, 3}, Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}}
+	return Entry{Name: "colourful", Classes: 10, Names: cifar10().Names, Shape: []int{2, 3, 3}, Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}}
 }
 
 func pngOf(t testing.TB, img image.Image) []byte {

@@ -63,6 +63,7 @@ func fashionMNIST() Entry {
 		Origin:  "Han Xiao, Kashif Rasul, Roland Vollgraf (Zalando Research): Fashion-MNIST",
 		License: "MIT",
 		Classes: 10,
+		Names:   []string{"t-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"},
 		Shape:   []int{28, 28},
 		Regimes: regimes(),
 		Files:   mnistFiles(),
@@ -98,6 +99,7 @@ func loadMNIST(fsys fs.FS, e Entry) (*Dataset, error) {
 	notes := unknown(e, []mark{
 		markOf(train.Pixels, 1+len(e.Shape)), markOf(train.Labels, 1), markOf(test.Pixels, 1+len(e.Shape)), markOf(test.Labels, 1),
 	})
+	train.Training = train.Len()
 	train.Pixels = append(train.Pixels, test.Pixels...)
 	train.Labels = append(train.Labels, test.Labels...)
 	train.Notes = notes

@@ -3,22 +3,14 @@ package datasets
 import (
 	"slices"
 	"strconv"
-	"strings"
 )
 
-// ClassName is what a class is called, as its publishers do, in lower case; its number where that is all the name it has.
+// ClassName is what a class is called, as its publishers do; its number where that is all the name it has.
 func (e Entry) ClassName(class int) string {
-	var names []string
-	switch strings.TrimSuffix(e.Name, "-sample") {
-	case "fashion-mnist":
-		names = []string{"t-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"}
-	case "cifar10":
-		names = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
-	}
-	if class < 0 || class >= len(names) {
+	if class < 0 || class >= len(e.Names) {
 		return strconv.Itoa(class)
 	}
-	return names[class]
+	return e.Names[class]
 }
 
 // class returns the class that a text names, by its number or its name.

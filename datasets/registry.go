@@ -27,6 +27,7 @@ type Entry struct {
 	Origin   string // who made it, and where it is published
 	License  string
 	Classes  int
+	Names    []string  // of the classes, in lower case; nil where their numbers are all the names that they have
 	Shape    []int     // of one image: height, width, and channels if there are more than one
 	Mean     []float32 // of each channel, as [Dataset] has it; nil if pixels are divided by 255 and no more
 	Std      []float32
