@@ -1,6 +1,6 @@
 // Package results writes a run's folder while the run goes: a row of rounds.csv for each evaluation, a row of clients.csv
-// for each client and evaluation, config.json at the start, reliability.csv, summary.json and, if clients were held out,
-// holdout.csv at the end. Of a run that keeps snapshots it holds the checkpoints, from which [Resume] goes on.
+// for each client and evaluation, rows of beliefs.csv if an example is watched, config.json at the start, reliability.csv,
+// summary.json and, if clients were held out, holdout.csv at the end. Of a run that keeps snapshots it holds the checkpoints, from which [Resume] goes on.
 //
 // The files can be read at any moment. A row is one write, which is taken back if it fails half-way, so a CSV holds whole
 // lines; the JSON files are renamed into place when they are complete. A round's rows in clients.csv are there before its
@@ -27,6 +27,7 @@ import (
 const (
 	roundsFile  = "rounds.csv"
 	clientsFile = "clients.csv"
+	beliefsFile = "beliefs.csv"
 	configFile  = "config.json"
 	summaryFile = "summary.json"
 
@@ -37,7 +38,7 @@ const (
 )
 
 func files() []string {
-	return []string{roundsFile, clientsFile, configFile, summaryFile, reliabilityFile, holdoutFile}
+	return []string{roundsFile, clientsFile, beliefsFile, configFile, summaryFile, reliabilityFile, holdoutFile}
 }
 
 // A Head says what a run is. The first two lines are in every row of rounds.csv.
@@ -48,6 +49,7 @@ type Head struct {
 	Facts                        Facts // that a run must share with the one it resumes
 
 	Validates, Fails bool // whether rounds.csv has the columns of validation, and those of clients that drop out or are slow
+	Watches          bool // whether there is a beliefs.csv
 }
 
 // A Run records one run into its folder.
@@ -57,6 +59,7 @@ type Run struct {
 	name    string // of the run, in the CSVs
 	rounds  *os.File
 	clients *os.File
+	beliefs *os.File // nil if the run has none
 	sum     Summary
 	recent  []accuracies // of the last evaluations, at most meanOver
 
@@ -66,6 +69,7 @@ type Run struct {
 
 var (
 	_ federation.Recorder = (*Run)(nil)
+	_ federation.Watcher  = (*Run)(nil)
 	_ federation.Keeper   = (*Run)(nil)
 )
 
@@ -168,13 +172,29 @@ func Create(dir string, force bool, head Head, config any) (*Run, error) {
 	return r, nil
 }
 
+// A sheet is a CSV that grows with the run.
+type sheet struct {
+	name   string
+	header []string
+	file   **os.File
+	bytes  *int64 // of it, in the mark
+}
+
+// sheets lists those that the run has. The one whose lock says that somebody is at it comes first.
+func (r *Run) sheets() []sheet {
+	all := []sheet{
+		{roundsFile, roundsHeader(r.head), &r.rounds, &r.mark.RoundsBytes},
+		{clientsFile, clientsHeader(), &r.clients, &r.mark.ClientsBytes},
+	}
+	if r.head.Watches {
+		all = append(all, sheet{beliefsFile, beliefsHeader(), &r.beliefs, &r.mark.BeliefsBytes})
+	}
+	return all
+}
+
 // begin makes the files.
 func (r *Run) begin(config any) error {
-	for _, f := range []struct {
-		file   **os.File
-		name   string
-		header []string
-	}{{&r.rounds, roundsFile, roundsHeader(r.head)}, {&r.clients, clientsFile, clientsHeader()}} {
+	for _, f := range r.sheets() {
 		// Not even a run that started at the same moment is overwritten.
 		file, err := os.OpenFile(filepath.Join(r.dir, f.name), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
@@ -300,7 +320,7 @@ func (r *Run) Finish(res federation.Result, runErr error) (Summary, error) {
 // close closes the CSVs that are open.
 func (r *Run) close() error {
 	var errs []error
-	for _, f := range []*os.File{r.rounds, r.clients} {
+	for _, f := range []*os.File{r.rounds, r.clients, r.beliefs} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}

@@ -48,6 +48,7 @@ type about struct {
 type mark struct {
 	RoundsBytes  int64        `json:"rounds_csv_bytes"`
 	ClientsBytes int64        `json:"clients_csv_bytes"`
+	BeliefsBytes int64        `json:"beliefs_csv_bytes,omitempty"` // 0 without the file
 	Summary      Summary      `json:"summary"`
 	Recent       []accuracies `json:"recent"`
 }
@@ -94,10 +95,7 @@ func Resume(dir string, head Head, config any) (r *Run, damaged []error, err err
 			err = errors.Join(err, r.close())
 		}
 	}()
-	for _, f := range []struct {
-		file **os.File
-		name string
-	}{{&r.rounds, roundsFile}, {&r.clients, clientsFile}} {
+	for _, f := range r.sheets() {
 		if *f.file, err = os.OpenFile(filepath.Join(dir, f.name), os.O_RDWR|os.O_APPEND, 0); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				err = unusable(dir, "it has no %s", f.name)
@@ -122,7 +120,12 @@ func Resume(dir string, head Head, config any) (r *Run, damaged []error, err err
 	}
 	r.name, r.mark, r.sum, r.recent = a.Run, a.mark, a.Summary, a.Recent
 	r.from = &resumed{c, config}
-	return r, damaged, errors.Join(r.reaches(r.rounds, a.RoundsBytes), r.reaches(r.clients, a.ClientsBytes))
+	for _, f := range r.sheets() {
+		if err := r.reaches(*f.file, *f.bytes); err != nil {
+			return r, damaged, err
+		}
+	}
+	return r, damaged, nil
 }
 
 func unusable(dir, format string, args ...any) error {
@@ -148,11 +151,10 @@ func (r *Run) Restore(s *federation.Snapshot) error {
 		return err
 	}
 	// A run that is killed in between is resumed from the same checkpoint, and cut once more.
-	if err := r.clients.Truncate(r.mark.ClientsBytes); err != nil {
-		return err
-	}
-	if err := r.rounds.Truncate(r.mark.RoundsBytes); err != nil {
-		return err
+	for _, f := range slices.Backward(r.sheets()) {
+		if err := (*f.file).Truncate(*f.bytes); err != nil {
+			return err
+		}
 	}
 	for _, name := range []string{summaryFile, reliabilityFile, holdoutFile} {
 		if err := os.Remove(filepath.Join(r.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -165,18 +167,19 @@ func (r *Run) Restore(s *federation.Snapshot) error {
 
 // note marks where the files are.
 func (r *Run) note() error {
-	m := mark{Summary: r.sum, Recent: r.recent}
-	for _, f := range []struct {
-		*os.File
-		bytes *int64
-	}{{r.rounds, &m.RoundsBytes}, {r.clients, &m.ClientsBytes}} {
-		info, err := f.Stat()
+	all := r.sheets()
+	sizes := make([]int64, len(all))
+	for i, f := range all {
+		info, err := (*f.file).Stat()
 		if err != nil {
 			return err
 		}
-		*f.bytes = info.Size()
+		sizes[i] = info.Size()
 	}
-	r.mark = m
+	r.mark.Summary, r.mark.Recent = r.sum, r.recent
+	for i, f := range all {
+		*f.bytes = sizes[i]
+	}
 	return nil
 }
 
@@ -186,8 +189,10 @@ func (r *Run) Keep(s *federation.Snapshot) error {
 		return err
 	}
 	// A checkpoint must not outlive the rows before it.
-	if err := errors.Join(r.clients.Sync(), r.rounds.Sync()); err != nil {
-		return err
+	for _, f := range r.sheets() {
+		if err := (*f.file).Sync(); err != nil {
+			return err
+		}
 	}
 	return checkpoint.Save(filepath.Join(r.dir, checkpoints), s.Round, about{r.name, r.head.Facts, r.mark}, s.Tensors())
 }
