@@ -27,10 +27,11 @@ var allowed = []struct {
 	{"internal/report", []string{"internal/plots", "internal/runs"}},
 	{"internal/plots", []string{"internal/runs", "gonum.org/v1/plot"}},
 	{"internal/runs", nil},
-	{"internal/results", []string{"internal/federation", "internal/checkpoint", "algorithms", "internal/metrics"}},
+	{"internal/results", []string{"internal/federation", "internal/checkpoint", "internal/tensorboard", "algorithms", "internal/metrics"}},
 	{"internal/federation", []string{
 		"algorithms", "layers", "datasets", "internal/metrics", "internal/state", "internal/rng", "internal/kernels",
 	}},
+	{"internal/tensorboard", []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/checkpoint", []string{"internal/state", "github.com/nlpodyssey/safetensors"}},
 	{"algorithms", []string{
 		"layers", "priors", "graph", "datasets", "internal/rng", "internal/gp", "internal/assignment", "internal/kernels",
