@@ -15,6 +15,9 @@ import "fedbayes/graph"
 type Source interface {
 	// Weights returns the node of a segment, of the segment's shape.
 	Weights(s graph.Segment) *graph.Node
+
+	// Inputs returns what the layer of the weights s sees of its input x.
+	Inputs(x *graph.Node, s graph.Segment) *graph.Node
 }
 
 // Point is the source of weights that are a vector of numbers, of a model's layout.
@@ -26,6 +29,8 @@ func Draw(q graph.Gaussian, noise *graph.Node) Source { return point{q.Draw(nois
 type point struct{ w *graph.Node }
 
 func (p point) Weights(s graph.Segment) *graph.Node { return s.Node(p.w) }
+
+func (point) Inputs(x *graph.Node, _ graph.Segment) *graph.Node { return x }
 
 // A Layer maps a batch to a batch.
 type Layer interface {
@@ -46,5 +51,5 @@ func NewDense(l *graph.Layout, name string, in, out int, relu bool) Dense {
 
 // Forward implements [Layer], for x [batch, in].
 func (d Dense) Forward(x *graph.Node, from Source) *graph.Node {
-	return graph.Dense(x, from.Weights(d.Weight), from.Weights(d.Bias), d.ReLU)
+	return graph.Dense(from.Inputs(x, d.Weight), from.Weights(d.Weight), from.Weights(d.Bias), d.ReLU)
 }

@@ -10,6 +10,7 @@
 package rng
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"fedbayes/internal/kernels"
@@ -59,6 +60,16 @@ func (s Stream) counter(step int) [4]uint32 {
 // Normals fills dst with the independent N(0, 1) draws of a step.
 func (s Stream) Normals(cpu *kernels.CPU, dst []float32, step int) {
 	cpu.Normals(dst, s.key(), s.counter(step))
+}
+
+// Gates fills dst with numbers of a step that are independent and positive with probability p: draws of N(a, 1) with Φ(a) = p,
+// as the kernels have nothing faster than normals. With p = 1 they are infinite.
+func (s Stream) Gates(cpu *kernels.CPU, dst []float32, p float64, step int) {
+	s.Normals(cpu, dst, step)
+	a := float32(math.Sqrt2 * math.Erfinv(2*p-1))
+	for i := range dst {
+		dst[i] += a
+	}
 }
 
 // Rand returns a generator that starts at the stream's address, for permutations and the like.

@@ -145,6 +145,29 @@ func TestNormalsAreStandard(t *testing.T) {
 	}
 }
 
+// TestGatesOpen counts the gates that are open, of all, of next to all, of some and of none.
+func TestGatesOpen(t *testing.T) {
+	cpu, gates := kernels.New(kernels.Best()), make([]float32, 1<<20)
+	for step, p := range []float64{1, 0.9999, 0.999, 0.9, 0.5, 0.01, 0} {
+		somewhere.Gates(cpu, gates, p, step)
+		var open, pairs float64 // and open ones whose neighbour is open
+		for i, g := range gates {
+			if g > 0 {
+				open++
+				if gates[(i+1)%len(gates)] > 0 {
+					pairs++
+				}
+			}
+		}
+		n := float64(len(gates))
+		for what, got := range map[string][2]float64{"gates": {open, p}, "pairs": {pairs, p * p}} {
+			if got, q := got[0], got[1]; math.Abs(got-n*q) > 5*math.Sqrt(3*n*q*(1-q)) { // pairs overlap: up to 3 times the variance
+				t.Errorf("p = %v: %v of %v %s are open, want about %v", p, got, n, what, n*q)
+			}
+		}
+	}
+}
+
 func TestForAndAtLeaveTheRest(t *testing.T) {
 	s := somewhere
 	if got, want := s.For(Init), (Stream{s.Seed, Init, s.Round, s.Client}); got != want {
