@@ -139,11 +139,15 @@ type Client struct {
 	Val         Examples // that it is validated on; usually none
 }
 
-// Clients copies the examples of each split out. Client i has the i-th split.
+// Clients copies the examples of each split out, in its order of values. Client i has the i-th split.
 func Clients(d *Dataset, splits []Split) []Client {
 	clients := make([]Client, len(splits))
 	for i, s := range splits {
-		clients[i] = Client{ID: i, Labels: slices.Clone(s.Labels), Train: d.Examples(s.Train), Test: d.Examples(s.Test), Val: d.Examples(s.Val)}
+		c := Client{ID: i, Labels: slices.Clone(s.Labels), Train: d.Examples(s.Train), Test: d.Examples(s.Test), Val: d.Examples(s.Val)}
+		for _, e := range []*Examples{&c.Train, &c.Test, &c.Val} {
+			e.Permute(s.Order)
+		}
+		clients[i] = c
 	}
 	return clients
 }

@@ -90,6 +90,18 @@ func TestExamplesScale(t *testing.T) {
 	}
 }
 
+// TestExamplesThatAreNoImages are taken as they are.
+func TestExamplesThatAreNoImages(t *testing.T) {
+	d := &Dataset{Name: "numbers", Shape: []int{2}, Classes: 2, Values: []float32{-1, 0.5, 3, 4}, Labels: []uint8{0, 1}}
+	e := d.Examples([]int{1, 0})
+	if !slices.Equal(e.X, []float32{3, 4, -1, 0.5}) || !slices.Equal(e.Y, []float32{1, 0}) {
+		t.Errorf("got %v with %v", e.X, e.Y)
+	}
+	if d.Normalisation() != "none" || d.Noun() != "example" || toy(1).Noun() != "image" || d.Bytes() != 16 || toy(1).Bytes() != 6 {
+		t.Errorf("normalisation %q, nouns %q and %q, %d and %d bytes", d.Normalisation(), d.Noun(), toy(1).Noun(), d.Bytes(), toy(1).Bytes())
+	}
+}
+
 func TestExamplesNormalised(t *testing.T) {
 	d := &Dataset{
 		Name: "one", Shape: []int{1, 2, 3}, Classes: 1, Pixels: []uint8{0, 51, 102, 153, 204, 255}, Labels: []uint8{0},

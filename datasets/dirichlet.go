@@ -30,24 +30,27 @@ func dirichlet(d *Dataset, cfg PartitionConfig) ([]Split, error) {
 		return nil, fmt.Errorf("--min-samples %d: want at least 1", cfg.MinSamples)
 	}
 	counts := d.Counts()
-	best := 0
+	best, least := 0, cfg.least()
 	for draw := range maxDraws {
 		shares := drawShares(counts, cfg, cfg.stream(drawMixture, draw))
 		smallest := d.Len()
 		for i := range cfg.Clients {
 			smallest = min(smallest, sum(shares[i]))
 		}
-		if smallest >= cfg.MinSamples {
-			return dealShares(shuffledClasses(d, cfg), shares), nil
+		if smallest >= least {
+			return dealShares(shuffledClasses(d, cfg), shares, cfg), nil
 		}
 		best = max(best, smallest)
 	}
 	way := "raise --alpha, or lower --clients"
-	if best > 0 {
+	switch {
+	case best > 0 && least > cfg.MinSamples:
+		way = fmt.Sprintf("lower --test-per-client to %d, or raise --alpha", best-1)
+	case best > 0:
 		way = fmt.Sprintf("lower --min-samples to %d, or raise --alpha", best)
 	}
 	return nil, fmt.Errorf("no draw in %d gives every client %d examples (alpha %g, %d clients); the best gave %d: %s",
-		maxDraws, cfg.MinSamples, cfg.Alpha, cfg.Clients, best, way)
+		maxDraws, least, cfg.Alpha, cfg.Clients, best, way)
 }
 
 // drawShares returns how many images of each class each client gets. [Clients, Classes]
@@ -95,10 +98,10 @@ func drawShares(counts []int, cfg PartitionConfig, s rng.Stream) [][]int {
 }
 
 // dealShares cuts each class, and each client's part of it, into training and test images.
-func dealShares(byClass, shares [][]int) []Split {
+func dealShares(byClass, shares [][]int, cfg PartitionConfig) []Split {
 	splits := make([]Split, len(shares))
 	for i, share := range shares {
-		tests := stratify(share)
+		tests := stratify(share, cfg.tests(sum(share)))
 		for c, n := range share {
 			hand := byClass[c][:n]
 			byClass[c] = byClass[c][n:]
@@ -109,13 +112,12 @@ func dealShares(byClass, shares [][]int) []Split {
 	return splits
 }
 
-// stratify divides a client's test images among its classes in proportion to what it holds, by largest remainder.
-func stratify(share []int) []int {
+// stratify divides so many test images of a client among its classes in proportion to what it holds, by largest remainder.
+func stratify(share []int, want int) []int {
 	total := sum(share)
 	if total == 0 {
 		return make([]int, len(share))
 	}
-	want := testShare(total)
 	tests := make([]int, len(share))
 	order := make([]int, len(share))
 	for c, n := range share {

@@ -127,19 +127,20 @@ func TestStratify(t *testing.T) {
 		{[]int{1, 1, 1, 1}, []int{1, 0, 0, 0}},
 		{[]int{6, 6}, []int{2, 1}},
 	} {
-		if got := stratify(test.share); !slices.Equal(got, test.want) {
+		if got := stratify(test.share, PartitionConfig{}.tests(sum(test.share))); !slices.Equal(got, test.want) {
 			t.Errorf("stratify(%v) = %v, want %v", test.share, got, test.want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.SliceOfN(rapid.IntRange(0, 100), 1, 12).Draw(t, "share")
 		total := sum(share)
-		tests := stratify(share)
-		if sum(tests) != testShare(total) {
-			t.Fatalf("%v: %v for the test, want %d in all", share, tests, testShare(total))
+		want := rapid.IntRange(0, total).Draw(t, "want")
+		tests := stratify(share, want)
+		if sum(tests) != want {
+			t.Fatalf("%v: %v for the test, want %d in all", share, tests, want)
 		}
 		for c, n := range tests {
-			if exact := float64(share[c]*testShare(total)) / float64(max(total, 1)); n > share[c] || math.Abs(float64(n)-exact) >= 1 {
+			if exact := float64(share[c]*want) / float64(max(total, 1)); n > share[c] || math.Abs(float64(n)-exact) >= 1 {
 				t.Fatalf("%v: %d of class %d for the test, want %.2f", share, n, c, exact)
 			}
 		}

@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"fmt"
-	"slices"
 
 	"fedbayes/internal/rng"
 )
@@ -12,17 +11,22 @@ type Split struct {
 	Labels      []int // the classes it holds, ascending
 	Train, Test []int // indices into the data set
 	Val         []int // of images that it is validated on, taken from what it would train on; empty unless asked for
+
+	Order []int  // value j of its examples is value Order[j] of the data set's; nil where they are as they are there
+	Owner string // what the data call the client; "" where it is none of theirs
 }
 
 // A PartitionConfig says how a data set is divided. Which fields count depends on Kind:
 //
 //	labels      each client holds LabelsPerClient classes, given out as Assign says,
 //	            and TrainPerClass + TestPerClass images of each
-//	iid         equal random shares, a quarter of each for testing
+//	iid         equal random shares, or in the order in which they were published
+//	permuted    shares as those of iid, and a permutation of the pixels for each client
+//	natural     the clients of the data, those with the most examples and with no fewer than MinSamples
 //	dirichlet   each class is divided by a draw from a symmetric Dir(Alpha), until every client has
-//	            MinSamples images; a quarter of each share for testing, class by class
+//	            MinSamples images; a part of each share is for testing, class by class
 type PartitionConfig struct {
-	Kind    string // "labels", "iid" or "dirichlet"
+	Kind    string // "labels", "iid", "permuted", "natural" or "dirichlet"
 	Clients int
 	Seed    uint64
 
@@ -34,12 +38,15 @@ type PartitionConfig struct {
 	Alpha      float64
 	MinSamples int // training and test together, at least 1
 
+	TestPerClient float64 // a count, or if below 1 the part of a client's examples; 0 for a quarter
+	Order         string  // "shuffled", which "" stands for, or "published"
+
 	ValFraction float64 // of a client's training images of each label, below 1, that it is validated on instead
 }
 
 // Partition divides a data set among clients. It is a pure function of its arguments. No image is given out twice:
 // neither to two clients, nor to two of training, validation and test. Every client has at least one training image; only in a Dirichlet
-// partition can one have no test image, if it has one image in all.
+// or a natural partition can one have no test image, if it has one image in all.
 //
 // The notes say, a line each, where the result is not quite what was asked for.
 func Partition(d *Dataset, cfg PartitionConfig) (splits []Split, notes []string, err error) {
@@ -49,17 +56,21 @@ func Partition(d *Dataset, cfg PartitionConfig) (splits []Split, notes []string,
 		}
 	}()
 	if cfg.Clients < 1 || cfg.Clients > d.Len() {
-		return nil, nil, fmt.Errorf("--clients %d: want 1 to %d, the number of images", cfg.Clients, d.Len())
+		return nil, nil, fmt.Errorf("--clients %d: want 1 to %d, the number of %ss", cfg.Clients, d.Len(), d.Noun())
 	}
 	switch cfg.Kind {
 	case "labels":
 		splits, notes, err = byLabels(d, cfg)
 	case "iid":
 		splits, err = iid(d, cfg)
+	case "permuted":
+		splits, err = permuted(d, cfg)
+	case "natural":
+		splits, notes, err = natural(d, cfg)
 	case "dirichlet":
 		splits, err = dirichlet(d, cfg)
 	default:
-		return nil, nil, fmt.Errorf("no partition %q: want labels, iid or dirichlet", cfg.Kind)
+		return nil, nil, fmt.Errorf("no partition %q: want labels, iid, permuted, natural or dirichlet", cfg.Kind)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", cfg.Kind, err)
@@ -80,6 +91,8 @@ const (
 	drawAll               // the order of all images
 	drawMixture           // Dirichlet shares; the client is the attempt
 	drawValidation        // the order of a client's training images of a class; the client is client·classes + class
+	drawOwned             // the order of the examples of a client of the data, by its number there
+	drawPixels            // the permutation of a client's pixels
 )
 
 func (cfg PartitionConfig) stream(draw, i int) rng.Stream {
@@ -142,29 +155,4 @@ func checkSplits(n int, splits []Split) error {
 		}
 	}
 	return nil
-}
-
-// testShare returns how many of n images a client keeps for testing: the whole number nearest to a quarter, so none of
-// one and one of two.
-func testShare(n int) int { return (n + 2) / 4 }
-
-// iid deals equal random shares. A client's share is in random order, so its last quarter is as good as any.
-func iid(d *Dataset, cfg PartitionConfig) ([]Split, error) {
-	n := d.Len()
-	if n < 2*cfg.Clients {
-		return nil, fmt.Errorf("%d images for %d clients: each wants one to train on and one to test: lower --clients to %d",
-			n, cfg.Clients, n/2)
-	}
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	shuffle(all, cfg.stream(drawAll, 0))
-	splits := make([]Split, cfg.Clients)
-	for i := range splits {
-		share := all[i*n/cfg.Clients : (i+1)*n/cfg.Clients]
-		train := len(share) - testShare(len(share))
-		splits[i] = Split{Train: slices.Clone(share[:train]), Test: slices.Clone(share[train:])}
-	}
-	return splits, nil
 }

@@ -18,6 +18,9 @@ type Defaults struct {
 	Clients  int
 	PerRound int // clients sampled in a round
 	Model    string
+
+	Partition     string
+	TestPerClient float64 // the part of a client's examples that it is tested on
 }
 
 // An Entry is a data set that can be loaded by name.
