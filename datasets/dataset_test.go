@@ -32,7 +32,12 @@ func toy(counts ...int) *Dataset {
 
 // idxFile returns a well-formed IDX file of bytes.
 func idxFile(data []byte, extents ...uint32) []byte {
-	file := []byte{0, 0, idxBytes, byte(len(extents))}
+	return idxOf(idxBytes, data, extents...)
+}
+
+// idxOf is the same of other elements.
+func idxOf(of element, data []byte, extents ...uint32) []byte {
+	file := []byte{0, 0, byte(of), byte(len(extents))}
 	for _, n := range extents {
 		file = binary.BigEndian.AppendUint32(file, n)
 	}

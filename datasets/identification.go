@@ -48,7 +48,7 @@ func peek(fsys fs.FS, name string) (m mark, ok bool) {
 		return 0, false
 	}
 	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil || head[0] != 0 || head[1] != 0 || head[2] != idxBytes {
+	if _, err := io.ReadFull(r, head[:]); err != nil || head[0] != 0 || head[1] != 0 || element(head[2]) != idxBytes {
 		return 0, false
 	}
 	rank := int(head[3])

@@ -15,19 +15,62 @@ import (
 // the largest file there is to read.
 const maxIDX = 1 << 30
 
-// idxBytes is the type code of unsigned bytes.
-const idxBytes = 0x08
+// An element is the type code of the values of an IDX file: unsigned bytes, or whole numbers of several, the highest first.
+type element byte
 
-// An idx is an array of bytes with its extents, as the IDX format stores it:
+const (
+	idxBytes element = 0x08
+	idxInt16 element = 0x0b
+	idxInt32 element = 0x0c
+)
+
+func (e element) width() int {
+	switch e {
+	case idxInt16:
+		return 2
+	case idxInt32:
+		return 4
+	}
+	return 1
+}
+
+func (e element) String() string {
+	switch e {
+	case idxInt16:
+		return "int16"
+	case idxInt32:
+		return "int32"
+	}
+	return "bytes"
+}
+
+// An idx is an array with its extents, as the IDX format stores it:
 //
 //	0, 0, type, rank, then rank big-endian uint32 extents, then the data in row-major order
 type idx struct {
 	extents []int
 	data    []uint8
+	of      element
+}
+
+// at returns element i.
+func (a idx) at(i int) int {
+	switch a.of {
+	case idxInt16:
+		return int(int16(binary.BigEndian.Uint16(a.data[2*i:])))
+	case idxInt32:
+		return int(int32(binary.BigEndian.Uint32(a.data[4*i:])))
+	}
+	return int(a.data[i])
 }
 
 // readIDX reads a file of bytes with this rank, gzipped or not; locate says under which name. Errors begin with it.
 func readIDX(fsys fs.FS, name string, rank int) (idx, error) {
+	return readIDXOf(fsys, name, idxBytes, rank)
+}
+
+// readIDXOf reads a file of such elements.
+func readIDXOf(fsys fs.FS, name string, of element, rank int) (idx, error) {
 	spelling, err := locate(fsys, name)
 	if err != nil {
 		return idx{}, err
@@ -37,16 +80,16 @@ func readIDX(fsys fs.FS, name string, rank int) (idx, error) {
 		return idx{}, err
 	}
 	defer f.Close()
-	a, err := parseIDX(f, rank)
+	a, err := parseIDX(f, of, rank)
 	if err != nil {
 		return idx{}, fmt.Errorf("%s: %w", spelling, err)
 	}
 	return a, nil
 }
 
-// parseIDX reads an array of bytes with this rank to the end of r. What it allocates grows with what r gives, not with
-// what the header claims.
-func parseIDX(r io.Reader, rank int) (idx, error) {
+// parseIDX reads an array of such elements with this rank to the end of r. What it allocates grows with what r gives, not
+// with what the header claims.
+func parseIDX(r io.Reader, of element, rank int) (idx, error) {
 	r, err := unzipped(r)
 	if err != nil {
 		return idx{}, err
@@ -58,13 +101,13 @@ func parseIDX(r io.Reader, rank int) (idx, error) {
 	if head[0] != 0 || head[1] != 0 {
 		return idx{}, fmt.Errorf("not an IDX file: begins with bytes %d %d, want 0 0", head[0], head[1])
 	}
-	if head[2] != idxBytes {
-		return idx{}, fmt.Errorf("element type 0x%02x, want 0x%02x (bytes)", head[2], idxBytes)
+	if element(head[2]) != of {
+		return idx{}, fmt.Errorf("element type 0x%02x, want 0x%02x (%v)", head[2], byte(of), of)
 	}
 	if int(head[3]) != rank {
 		return idx{}, fmt.Errorf("%d dimensions, want %d (images and labels mixed up?)", head[3], rank)
 	}
-	extents, total := make([]int, rank), int64(1)
+	extents, total := make([]int, rank), int64(of.width())
 	for i := range extents {
 		var extent [4]byte
 		if _, err := io.ReadFull(r, extent[:]); err != nil {
@@ -90,7 +133,7 @@ func parseIDX(r io.Reader, rank int) (idx, error) {
 	case int64(len(data)) > total:
 		return idx{}, fmt.Errorf("more than the %d bytes of data that its header gives for %v", total, extents)
 	}
-	return idx{extents, data}, nil
+	return idx{extents, data, of}, nil
 }
 
 // unzipped returns a buffered reader of what r holds, gzipped or not.

@@ -96,7 +96,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestParseIDXStopsAtSize(t *testing.T) {
 	tail := &endless{}
-	_, err := parseIDX(io.MultiReader(bytes.NewReader(idxFile(nil, 100, 10)), tail), 2)
+	_, err := parseIDX(io.MultiReader(bytes.NewReader(idxFile(nil, 100, 10)), tail), idxBytes, 2)
 	if err == nil || !strings.Contains(err.Error(), "more than the 1000 bytes") {
 		t.Errorf("got %v", err)
 	}
@@ -109,7 +109,7 @@ func TestParseIDXAllocatesByInput(t *testing.T) {
 	file := idxFile([]byte{1, 2, 3}, 1<<29)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := parseIDX(bytes.NewReader(file), 1); err == nil {
+	if _, err := parseIDX(bytes.NewReader(file), idxBytes, 1); err == nil {
 		t.Fatal("no error")
 	}
 	runtime.ReadMemStats(&after)
@@ -118,27 +118,64 @@ func TestParseIDXAllocatesByInput(t *testing.T) {
 	}
 }
 
+func TestElements(t *testing.T) {
+	for _, test := range []struct {
+		of   element
+		data []byte
+		want []int
+	}{
+		{idxBytes, []byte{0, 128, 255}, []int{0, 128, 255}},
+		{idxInt16, []byte{0, 1, 0x7f, 0xff, 0x80, 0, 0xff, 0xfe}, []int{1, 32767, -32768, -2}},
+		{idxInt32, []byte{0, 0, 1, 2, 0xff, 0xff, 0xff, 0xff}, []int{258, -1}},
+	} {
+		a, err := parseIDX(bytes.NewReader(idxOf(test.of, test.data, uint32(len(test.want)))), test.of, 1)
+		if err != nil {
+			t.Errorf("%v: %v", test.of, err)
+			continue
+		}
+		for i, want := range test.want {
+			if got := a.at(i); got != want {
+				t.Errorf("%v: element %d is %d, want %d", test.of, i, got, want)
+			}
+		}
+	}
+	_, err := parseIDX(bytes.NewReader(idxOf(idxInt16, []byte{1, 2, 3}, 2)), idxInt16, 1)
+	if err == nil || err.Error() != "3 bytes of data, want 4 for [2] (truncated download?)" {
+		t.Errorf("half an element: %v", err)
+	}
+	_, err = parseIDX(bytes.NewReader(idxFile([]byte{1}, 1)), idxInt16, 1)
+	if err == nil || err.Error() != "element type 0x08, want 0x0b (int16)" {
+		t.Errorf("bytes for int16: %v", err)
+	}
+}
+
 func FuzzParseIDX(f *testing.F) {
 	good := idxFile([]byte{1, 2, 3, 4, 5, 6}, 3, 2)
 	for _, seed := range [][]byte{nil, good, good[:9], good[:17], append(slices.Clone(good), 0), gzipped(f, good),
 		gzipped(f, good)[:20], idxFile(nil, 1<<29, 1), idxFile(nil, 1<<32-1, 1<<32-1), {0x1f, 0x8b}} {
-		f.Add(seed, 2)
+		f.Add(seed, byte(idxBytes), 2)
 	}
-	f.Add(idxFile([]byte{7}, 1), 1)
-	f.Fuzz(func(t *testing.T, file []byte, rank int) {
-		a, err := parseIDX(bytes.NewReader(file), rank)
+	f.Add(idxFile([]byte{7}, 1), byte(idxBytes), 1)
+	f.Add(idxOf(idxInt16, []byte{7, 8}, 1), byte(idxInt16), 1)
+	f.Add(idxOf(idxInt32, []byte{7, 8, 9, 10}, 1, 1), byte(idxInt32), 2)
+	f.Fuzz(func(t *testing.T, file []byte, code byte, rank int) {
+		of := element(code)
+		a, err := parseIDX(bytes.NewReader(file), of, rank)
 		if err != nil {
 			return
 		}
-		if len(a.extents) != rank || size(a.extents) != len(a.data) {
+		if len(a.extents) != rank || size(a.extents)*of.width() != len(a.data) {
 			t.Fatalf("extents %v for rank %d and %d bytes", a.extents, rank, len(a.data))
+		}
+		if len(a.data) > 0 {
+			a.at(size(a.extents) - 1)
 		}
 		extents := make([]uint32, rank)
 		for i, n := range a.extents {
 			extents[i] = uint32(n)
 		}
 		// What was read is what a writer would have written.
-		if !bytes.HasPrefix(file, []byte{0x1f, 0x8b}) && !bytes.Equal(file, idxFile(a.data, extents...)) {
+		if !bytes.HasPrefix(file, []byte{0x1f, 0x8b}) && !bytes.Equal(file, idxOf(of, a.data, extents...)) {
 			t.Fatalf("%v of %d bytes is not what the file says", a.extents, len(a.data))
 		}
 	})

@@ -96,7 +96,7 @@ func (e Entry) images(r io.Reader) (d *Dataset, labelled bool, err error) {
 }
 
 func (e Entry) idx(r io.Reader) ([]uint8, error) {
-	a, err := parseIDX(r, 1+len(e.Shape))
+	a, err := parseIDX(r, idxBytes, 1+len(e.Shape))
 	if err != nil {
 		return nil, err
 	}
