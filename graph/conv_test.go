@@ -92,6 +92,9 @@ func TestConv2D(t *testing.T) {
 		{2, 4, 5, 2, 4, Window{3, 3, 1, 1}},
 		{2, 4, 5, 2, 4, Window{3, 3, 2, 2}},
 	} {
+		if down, across := tt.win.Places(tt.h, tt.w); down != len(sides(tt.h, tt.win.KH, tt.win)) || across != len(sides(tt.w, tt.win.KW, tt.win)) {
+			t.Errorf("%+v: %d × %d places", tt, down, across)
+		}
 		for _, relu := range []bool{false, true} {
 			for _, rows := range []int{0, (tt.batch + 1) / 2} {
 				t.Run(fmt.Sprintf("%+v/relu=%v/rows=%d", tt, relu, rows), func(t *testing.T) {

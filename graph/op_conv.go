@@ -46,6 +46,13 @@ func (w Window) over(op string, x *Node) kernels.Window {
 	return k
 }
 
+// Places returns how many places a window has down and across images of height × width positions.
+func (w Window) Places(height, width int) (down, across int) {
+	down, _ = w.Pad.places(height, w.KH, w.Stride)
+	across, _ = w.Pad.places(width, w.KW, w.Stride)
+	return down, across
+}
+
 // places returns the number of places along a side of n positions, and the padding before it.
 func (p Padding) places(n, kernel, stride int) (places, before int) {
 	if p == Same {

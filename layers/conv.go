@@ -18,7 +18,8 @@ func NewConv(l *graph.Layout, name string, win graph.Window, in, out int, relu b
 
 // Forward implements [Layer], for x [batch, height, width, in].
 func (c Conv) Forward(x *graph.Node, from Source) *graph.Node {
-	return graph.Conv2D(from.Inputs(x, c.Weight), from.Weights(c.Weight), from.Weights(c.Bias), c.Window, c.ReLU)
+	conv := func(x, w, b *graph.Node, relu bool) *graph.Node { return graph.Conv2D(x, w, b, c.Window, relu) }
+	return affine(conv).of(x, from, c.Weight, c.Bias, c.ReLU)
 }
 
 // Pool takes the largest value of each window and channel.

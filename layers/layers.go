@@ -51,5 +51,5 @@ func NewDense(l *graph.Layout, name string, in, out int, relu bool) Dense {
 
 // Forward implements [Layer], for x [batch, in].
 func (d Dense) Forward(x *graph.Node, from Source) *graph.Node {
-	return graph.Dense(from.Inputs(x, d.Weight), from.Weights(d.Weight), from.Weights(d.Bias), d.ReLU)
+	return affine(graph.Dense).of(x, from, d.Weight, d.Bias, d.ReLU)
 }
