@@ -119,6 +119,7 @@ func (p *plan) effective(settings map[string]any) {
 	delete(settings, "resume")
 	delete(settings, "log-format")
 	for name, unused := range map[string]bool{
+		"watch": p.Watch == "", "watch-rounds": p.Watch == "",
 		"val-fraction": p.ValFraction == 0, "patience": p.Patience == 0, "drop-rate": p.DropRate == 0, "straggler-rate": p.StragglerRate == 0,
 	} {
 		if unused {

@@ -102,7 +102,7 @@ func (ts texts) assign(p algorithms.Param) error {
 			if s == "" {
 				return usagef(`--%s "": want a value`, p.Name)
 			}
-			if strings.HasPrefix(s, "-") { // most likely the next flag
+			if rest, ok := strings.CutPrefix(s, "-"); ok && strings.TrimLeft(rest, "0123456789") == rest { // most likely the next flag
 				return usagef("--%s %q: want a folder (write ./%s for one of that name)", p.Name, s, s)
 			}
 			return nil

@@ -47,7 +47,7 @@ func parseGrid(specs []string, ts texts) ([]axis, error) {
 		switch {
 		case name == "seed" || name == "seeds":
 			return nil, usagef("--grid %q: want --seeds %s", spec, list)
-		case slices.Contains(free, name) && name != "rounds" || name == "out" || name == "force":
+		case slices.Contains(free, name) && name != "rounds" || slices.Contains([]string{"out", "force", "watch", "watch-rounds"}, name):
 			return nil, usagef("--grid %q: no result depends on it", spec)
 		case !slices.Contains(names, name):
 			hint := ""

@@ -20,6 +20,7 @@ type plan struct {
 	partition datasets.PartitionConfig
 	regime    string            // of the partition, as the column of rounds.csv has it
 	clients   int               // of a round
+	watched   *federation.Watch // nil for none
 	fresh     string            // name of the folder below results, where Out names none
 	old       *pastRecord       // config.json of the run that is resumed
 	flags     map[string]string // that were given, as config.json has them
@@ -57,6 +58,9 @@ func check(ts texts, now time.Time) (*plan, error) {
 		return nil, err
 	}
 	if err := p.holdOut(ts); err != nil {
+		return nil, err
+	}
+	if err := p.lookAt(ts); err != nil {
 		return nil, err
 	}
 	if p.net, err = newModel(p.Model, entry); err != nil {

@@ -113,6 +113,8 @@ func (p *plan) idle(o option) bool {
 		return p.HoldoutClients == 0 || e.Stepless
 	case "mc":
 		return !e.Bayesian
+	case "watch-rounds":
+		return p.Watch == ""
 	case "local-steps":
 		return p.LocalEpochs > 0
 	case "local-epochs":

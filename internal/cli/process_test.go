@@ -180,7 +180,8 @@ func TestSharedSecond(t *testing.T) {
 // TestKilled kills a run and the runs that resume it, each after some lines of output and so at any instant: before a
 // checkpoint, within one, or between an evaluation's rows. The end is that of a run that was never stopped.
 func TestKilled(t *testing.T) {
-	const flags = " --rounds 60 --eval-every 1 --local-steps 2 --batch 8 --clients 4 --model mlp:8 --train-per-class 3 --test-per-class 5"
+	const flags = " --rounds 60 --eval-every 1 --local-steps 2 --batch 8 --clients 4 --model mlp:8 --train-per-class 3 --test-per-class 5" +
+		" --watch 0:1 --watch-rounds 0,1,2,3,4,5,6,7,9,12,13,15,18,20,21,25,30,40"
 	whole, _ := train(t, flags)
 	want := outcome(t, whole)
 	dir := filepath.Join(t.TempDir(), "run")
@@ -211,7 +212,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		_ = cmd.Wait()
-		for _, name := range []string{"rounds.csv", "clients.csv"} {
+		for _, name := range []string{"rounds.csv", "clients.csv", "beliefs.csv"} {
 			if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasSuffix(string(text), "\n") {
 				t.Errorf("%s (%v) ends with %q, want whole lines", name, err, text[max(0, len(text)-40):])
 			}

@@ -14,20 +14,20 @@ import (
 	"fedbayes/algorithms"
 )
 
-// parseSeeds reads a list of seeds.
-func parseSeeds(list string) ([]int, error) {
-	var seeds []int
+// wholes reads the list of numbers that a flag has.
+func wholes(flag, list string) ([]int, error) {
+	var all []int
 	for _, s := range strings.Split(list, ",") {
-		seed, err := strconv.Atoi(s)
-		if err != nil || seed < 0 || strconv.Itoa(seed) != s { // 01 would be a second run of seed 1
-			return nil, usagef("--seeds %q: want whole numbers ≥ 0 with a comma between, as 1,2,3", list)
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 0 || strconv.Itoa(n) != s { // 01 would be a second run of seed 1
+			return nil, usagef("--%s %q: want whole numbers ≥ 0 with a comma between, as 1,2,3", flag, list)
 		}
-		if slices.Contains(seeds, seed) {
-			return nil, usagef("--seeds %q: %d is there twice", list, seed)
+		if slices.Contains(all, n) {
+			return nil, usagef("--%s %q: %d is there twice", flag, list, n)
 		}
-		seeds = append(seeds, seed)
+		all = append(all, n)
 	}
-	return seeds, nil
+	return all, nil
 }
 
 // settle reads what stands above the settings of a run: the file that fills in those that are not on the command line, and
@@ -58,7 +58,7 @@ func (ts texts) settle() (seeds []int, err error) {
 				return nil, ts.located(usagef("--seeds and --%s: want one of them", name))
 			}
 		}
-		if seeds, err = parseSeeds(ts["seeds"].value); err != nil {
+		if seeds, err = wholes("seeds", ts["seeds"].value); err != nil {
 			return nil, ts.located(err)
 		}
 	}

@@ -38,6 +38,8 @@ type settings struct {
 	LogFormat     string
 
 	CheckpointEvery int // rounds; 0 for no checkpoint at all
+
+	Watch, WatchRounds string // a test image, as CLIENT:NUMBER; rounds with commas between
 }
 
 // atTheEnd is a number of rounds from one checkpoint to the next that lets there be one alone.
@@ -49,8 +51,8 @@ func defaults() *settings {
 		Dataset: datasets.All()[0].Name, Partition: "labels", Assign: "pairs", Regime: "small",
 		Clients: 10, LabelsPerClient: 5, Alpha: 0.5, MinSamples: 10, HoldoutSteps: newcomerSteps,
 		Rounds: 100, LocalSteps: 20, Batch: 100, EvalEvery: 10,
-		LogFormat: formatText,
-		Seed:      1, Workers: runtime.GOMAXPROCS(0), CheckpointEvery: atTheEnd,
+		LogFormat: formatText, WatchRounds: "0,1,10",
+		Seed: 1, Workers: runtime.GOMAXPROCS(0), CheckpointEvery: atTheEnd,
 	}
 }
 
@@ -117,6 +119,8 @@ func (s *settings) options() []option {
 
 		{Param: choice("out", "folder of the results", &s.Out), category: categoryOutput, shown: "results/<algo>-<dataset>-<regime>-<seed>-<time>"},
 		{Param: whole("checkpoint-every", "rounds from one checkpoint to the next, besides that of the end or of Ctrl-C; 0 for none at all", &s.CheckpointEvery, 0), category: categoryOutput, shown: "that of the end alone"},
+		{Param: choice("watch", "test image, as CLIENT:NUMBER, of which beliefs.csv is to say how probable each client's model thinks each class, with --mc draws or 20", &s.Watch), category: categoryOutput, shown: "none"},
+		{Param: choice("watch-rounds", "after which rounds besides the last, 0 for before the first", &s.WatchRounds), category: categoryOutput},
 		{Param: choice("resume", "folder of a run to go on with, from its last checkpoint", &s.Resume), category: categoryOutput, shown: "none"},
 		{Param: algorithms.Param{Name: "force", Usage: "replace the run that the folder holds", Value: &s.Force}, category: categoryOutput},
 		{Param: choice("log-format", "how the run says on stderr how it goes: lines for people, or a JSON object a line", &s.LogFormat, formatText, formatJSON), category: categoryOutput},

@@ -26,6 +26,7 @@ const trainHelp = `Trains a method on clients that share a data set, and writes 
    fedbayes train --dataset mnist --rounds 800 --seed 2 --out results/mine
    fedbayes train --algo fedavg --partition dirichlet --alpha 0.1 --participation 0.5
    fedbayes train --resume results/mine --rounds 1600
+   fedbayes train --watch 0:17 --out results/mine
    fedbayes train --seeds 1,2,3 --out results/mine
    fedbayes train --print-config --algo fedavg >run.toml
    fedbayes train --config run.toml --rounds 800
@@ -34,6 +35,10 @@ A file of settings has a line NAME = VALUE for any flag; those of the command li
 of its lines, as --local-epochs does local-steps. What it has that is no setting, or none of the method's, is an error.
 --seeds makes a run for each seed, one after the other: in the folders seed-1, seed-2 and so on of --out, if it is given, else
 where they go alone. One that diverges does not stop the others, and gives the exit status; any other failure does.
+
+--watch 0:17 writes beliefs.csv, for plot --kind beliefs: how probable each client's personal model, or the global one where there
+is none, thinks each class of client 0's test image 17, with the standard deviation over draws of the weights, before the first
+round, after rounds 1 and 10 and after the last. Images are numbered as by eval --per-example. It changes nothing of the run.
 
 Ctrl-C and SIGTERM end a run in order, after the round at hand and with a checkpoint; a second one ends it at once. --resume
 goes on from a run's last checkpoint with the run's own settings, and ends with the results of a run that was never stopped.
@@ -193,6 +198,9 @@ func (p *plan) share() (*datasets.Dataset, []datasets.Split, error) {
 	if err != nil {
 		return nil, nil, dataError{err}
 	}
+	if err := p.sees(splits); err != nil {
+		return nil, nil, err
+	}
 	if p.ValFraction > 0 && !slices.ContainsFunc(splits[:p.Clients], func(s datasets.Split) bool { return len(s.Val) > 0 }) {
 		return nil, nil, dataError{fmt.Errorf("--val-fraction %v: of no label has a client enough training images to spare one", p.ValFraction)}
 	}
@@ -217,6 +225,7 @@ func (p *plan) record(data *datasets.Dataset, splits []datasets.Split) (*results
 	head := results.Head{
 		Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed), Rounds: p.Rounds, Facts: facts,
 		Validates: p.ValFraction > 0, Fails: p.DropRate > 0 || p.StragglerRate > 0,
+		Watches: p.watched != nil,
 	}
 	if p.Resume != "" {
 		return p.resume(head, config)
@@ -240,7 +249,7 @@ func (p *plan) federation(clients []datasets.Client) federation.Config {
 		Rounds: p.Rounds, LocalSteps: p.LocalSteps, LocalEpochs: p.LocalEpochs, Batch: min(p.Batch, largest),
 		PerRound: p.clients, EvalEvery: p.EvalEvery, MC: p.MC, Workers: min(p.Workers, p.Clients),
 		Seed: uint64(p.Seed), ISA: kernels.Best(),
-		DropRate: p.DropRate, StragglerRate: p.StragglerRate, Patience: p.Patience,
+		DropRate: p.DropRate, StragglerRate: p.StragglerRate, Patience: p.Patience, Watch: p.watched,
 	}
 }
 

@@ -157,7 +157,11 @@ func timeless(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b.String() + string(clients)
+	beliefs, err := os.ReadFile(filepath.Join(dir, "beliefs.csv"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return b.String() + string(clients) + string(beliefs)
 }
 
 // TestWorkers: the number of workers changes nothing, nor does repetition; the seed does.

@@ -84,8 +84,8 @@ func TestWatched(t *testing.T) {
 }
 
 // TestWatchedResumed: what a run says that was stopped after some round, and the one that goes on, is what one says without a
-// stop, but for the beliefs of the round at which it stopped, which come twice. TestWatchedTwice of the command line sees that
-// no file has them twice.
+// stop, but for the beliefs of the round at which it stopped, which come twice. TestKilled of the command line sees that no
+// file has them twice.
 func TestWatchedResumed(t *testing.T) {
 	cfg := config()
 	cfg.Rounds, cfg.Watch = 4, &Watch{Rounds: []int{0, 1, 3}, MC: 2}

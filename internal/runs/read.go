@@ -31,7 +31,7 @@ func measured() []string {
 
 // silent lists the settings on which no result depends.
 func silent() []string {
-	return []string{"workers", "data-dir", "out", "force", "quiet", "checkpoint-every", "resume"}
+	return []string{"workers", "data-dir", "out", "force", "quiet", "checkpoint-every", "resume", "watch", "watch-rounds"}
 }
 
 // readFolder reads the run of a folder.
