@@ -19,7 +19,7 @@ type Descent struct {
 // Params lists the settings.
 func (o *Descent) Params() []Param {
 	return []Param{
-		{Name: "lr", Usage: "learning rate", Value: &o.LR, Open: true, Max: inf},
+		learningRate(&o.LR),
 		{Name: "optimizer", Usage: "rule of the local steps", Value: &o.Optimizer, OneOf: optimizers},
 		{Name: "momentum", Usage: "momentum of sgd", Value: &o.Momentum, Max: 0.9999},
 		{Name: "weight-decay", Usage: "weight decay of sgd", Value: &o.WeightDecay, Max: inf},

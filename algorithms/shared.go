@@ -3,6 +3,10 @@ package algorithms
 // This file has the hyper-parameters that methods share without sharing anything else. A flag means the same thing
 // wherever it is found, so it is declared once.
 
+func learningRate(v *float64) Param {
+	return Param{Name: "lr", Usage: "learning rate", Value: v, Open: true, Max: inf}
+}
+
 func lrGlobal(v *float64) Param {
 	return Param{Name: "lr-global", Usage: "learning rate of a client's copy of the global model", Value: v, Open: true, Max: inf}
 }
