@@ -66,8 +66,9 @@ type Method[S, C, D, U any] interface {
 
 // A Task is what a method is built for.
 type Task struct {
-	Net   *layers.Model
-	Batch int // examples of a mini-batch at most
+	Net      *layers.Model
+	Batch    int   // examples of a mini-batch at most
+	Examples []int // training examples of each client of a run; those that come later have none here
 }
 
 // Data is a client's training data and the work of one round.
@@ -89,7 +90,7 @@ type Upload[U any] struct {
 type Report struct {
 	Loss    float64 // mean negative log-likelihood of an example over the round's mini-batches, in nats
 	KL      float64 // mean divergence from the localised global distribution over them, in nats; NaN where there is none
-	Clamped int     // values of ρ that were raised to their floor
+	Clamped int     // values of ρ, or of precisions, that were raised to their floor
 }
 
 // A Worker runs one client at a time.

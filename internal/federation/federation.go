@@ -215,6 +215,9 @@ func (r *run) conclude(ctx context.Context, rec []Recorder, res *Result) error {
 // start compiles the programs and makes the states.
 func (r *run) start(net *layers.Model) error {
 	r.task = algorithms.Task{Net: net, Batch: r.Batch}
+	for i := range r.clients {
+		r.task.Examples = append(r.task.Examples, r.clients[i].Train.Len())
+	}
 	programs, err := algorithms.Compile(r.method, r.task)
 	if err != nil {
 		return err

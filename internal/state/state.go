@@ -7,7 +7,7 @@ import (
 	"reflect"
 )
 
-// Bytes returns the size of a message on the wire: 4 for each float32, 8 for each other number. A message is made of
+// Bytes returns the size of a message on the wire: 4 for each float32, 1 for each byte, 8 for each other number. A message is made of
 // structs with exported fields, slices and pointers; anything else is a programmer's error and panics.
 func Bytes(msg any) int64 { return bytes(reflect.ValueOf(msg)) }
 
@@ -36,6 +36,8 @@ func bytes(v reflect.Value) int64 {
 		return n
 	case reflect.Float32:
 		return 4
+	case reflect.Uint8:
+		return 1
 	case reflect.Float64, reflect.Int, reflect.Int64:
 		return 8
 	}

@@ -29,6 +29,7 @@ func TestBytes(t *testing.T) {
 		{"numbers", counted{Step: 1, Loss: 2}, 16},
 		{"nested", counted{Of: &gaussian{Mu: make([]float32, 3)}}, 28},
 		{"list", []gaussian{{make([]float32, 1), nil}, {make([]float32, 2), nil}}, 12},
+		{"bits", struct{ Mask []byte }{make([]byte, 5)}, 5},
 		{"indices", []int{1, 2, 3}, 24},
 		{"int64 and float64", struct {
 			A int64
