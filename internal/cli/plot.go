@@ -24,19 +24,20 @@ scripts/search.sh left. Runs that differ in their seed alone are one line, with 
    fedbayes plot --kind heatmap --round 200 results/search_pfedbayes.csv
    fedbayes plot --kind reliability results/mine
    fedbayes plot --kind clients --metric ece results/mine
-   fedbayes plot --kind beliefs image.csv
+   fedbayes plot --kind beliefs --clients 0,1,2 results/mine
 
 curves are over rounds; sweep is over the values of a setting after one round; heatmap over those of two; reliability sets
-accuracy against confidence; clients has bars for each client. The last two want folders. beliefs draws a CSV of another sort,
-how probable clients think each class of one image: client, round, class, probability, deviation over draws and, if known, label.
+accuracy against confidence; clients has bars for each client. The last two want folders. beliefs draws
+how probable clients think each class of one image, with the standard deviation over draws of the weights: of a run that train
+--watch made, or of a CSV with client, round, class, probability, deviation and, if known, label.
 Notes on what could not be drawn are on stderr.
 
 Exit status: 0 done, 2 command line, 3 data, 1 anything else.`
 
 // A picture is what plot makes of runs.
 type picture struct {
-	Kind, Metric, X, Y, Out string
-	Round                   int
+	Kind, Metric, X, Y, Out, Clients string
+	Round                            int
 }
 
 // A kind is a way to draw, and the flags that have a meaning there.
@@ -46,7 +47,7 @@ type kind struct {
 	draw  func(p *picture, groups []runs.Group, m plots.Metric) (*plots.Figure, error) // nil for one that is not of runs
 }
 
-// beliefsKind draws another sort of CSV.
+// beliefsKind draws another CSV of a run than the others, or one from elsewhere.
 const beliefsKind = "beliefs"
 
 func kinds() []kind {
@@ -66,7 +67,7 @@ func kinds() []kind {
 		{"clients", []string{"metric", "round"}, func(p *picture, g []runs.Group, m plots.Metric) (*plots.Figure, error) {
 			return plots.Clients(g, m, p.Round)
 		}},
-		{beliefsKind, nil, nil},
+		{beliefsKind, []string{"clients"}, nil},
 	}
 }
 
@@ -109,13 +110,14 @@ func (p *picture) params() []algorithms.Param {
 		{Name: "round", Usage: "after which round", Value: &p.Round, Min: 1, Max: math.Inf(1)},
 		{Name: "x", Usage: "setting on the horizontal axis, of sweep and heatmap", Value: &p.X},
 		{Name: "y", Usage: "setting on the vertical axis, of heatmap", Value: &p.Y},
+		{Name: "clients", Usage: "numbers of the clients, with a comma between, of beliefs", Value: &p.Clients},
 		{Name: "out", Usage: "file of the picture, .png or .svg", Value: &p.Out},
 	}
 }
 
 func defaultOfPlot(name string) string {
 	return map[string]string{
-		"kind": "curves", "metric": "acc", "round": "the last", "x": "the one that varies", "y": "the next one that varies", "out": "<kind>.png",
+		"kind": "curves", "metric": "acc", "round": "the last", "x": "the one that varies", "y": "the next one that varies", "clients": "all", "out": "<kind>.png",
 	}[name]
 }
 
@@ -136,7 +138,7 @@ func (p *picture) parse(ts texts) error {
 			return err
 		}
 	}
-	for _, name := range []string{"metric", "x", "y", "round"} {
+	for _, name := range []string{"metric", "x", "y", "round", "clients"} {
 		if ts.has(name) && !slices.Contains(p.kind().flags, name) {
 			return usagef("--%s: no effect on --kind %s", name, p.Kind)
 		}
@@ -211,13 +213,9 @@ func (p *picture) make(stdout, stderr io.Writer, paths []string) error {
 func (p *picture) figure(paths []string) (f *plots.Figure, notes []string, err error) {
 	if p.Kind == beliefsKind {
 		if len(paths) > 1 {
-			return nil, nil, usagef("plot --kind %s: %d paths, want one CSV", p.Kind, len(paths))
+			return nil, nil, usagef("plot --kind %s: %d paths, want one run or CSV", p.Kind, len(paths))
 		}
-		beliefs, err := runs.Beliefs(paths[0])
-		if err != nil {
-			return nil, nil, dataError{err}
-		}
-		f, err = plots.Beliefs(beliefs)
+		f, err := p.beliefs(paths[0])
 		return f, nil, err
 	}
 	groups, err := grouped(paths)
@@ -232,4 +230,25 @@ func (p *picture) figure(paths []string) (f *plots.Figure, notes []string, err e
 		notes = runs.Cut(groups)
 	}
 	return f, notes, nil
+}
+
+// beliefs draws those of some clients, or of all.
+func (p *picture) beliefs(path string) (*plots.Figure, error) {
+	all, err := runs.Beliefs(path)
+	if err != nil {
+		return nil, dataError{err}
+	}
+	if p.Clients == "" {
+		return plots.Beliefs(all)
+	}
+	clients, err := wholes("clients", p.Clients)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range clients {
+		if !slices.ContainsFunc(all, func(b runs.Belief) bool { return b.Client == c }) {
+			return nil, usagef("--clients %s: %s has no row of client %d", p.Clients, path, c)
+		}
+	}
+	return plots.Beliefs(slices.DeleteFunc(all, func(b runs.Belief) bool { return !slices.Contains(clients, b.Client) }))
 }

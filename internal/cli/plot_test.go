@@ -219,6 +219,8 @@ func TestPlotRefused(t *testing.T) {
 		"belief.csv":  "client,round,class,probability,deviation\n1,0,0,1.5,0\n",
 		"again.csv":   "client,round,class,probability,deviation\n1,0,0,0.5,0\n1,0,0,0.5,0\n",
 		"bare.csv":    "client,round,class,probability,deviation\n",
+		"three.csv":   "client,round,class,probability,deviation\n0,0,0,0.5,0\n1,0,0,0.5,0\n2,0,0,0.5,0\n",
+		"crowd.csv":   "client,round,class,probability,deviation\n0,0,0,1,0\n1,0,0,1,0\n2,0,0,1,0\n3,0,0,1,0\n4,0,0,1,0\n5,0,0,1,0\n6,0,0,1,0\n7,0,0,1,0\n8,0,0,1,0\n9,0,0,1,0\n10,0,0,1,0\n11,0,0,1,0\n12,0,0,1,0\n",
 	} {
 		write(t, dir, name, text)
 	}
@@ -256,7 +258,12 @@ func TestPlotRefused(t *testing.T) {
 		"3 plot --kind beliefs again.csv":               "again.csv: line 3 is the second of client 1, round 0, class 0",
 		"3 plot --kind beliefs bare.csv":                "bare.csv: no row",
 		"3 plot --kind beliefs none.csv":                "none.csv: no such file",
-		"2 plot --kind beliefs bare.csv bare.csv":       "plot --kind beliefs: 2 paths, want one CSV",
+		"2 plot --kind beliefs bare.csv bare.csv":       "plot --kind beliefs: 2 paths, want one run or CSV",
+		"3 plot --kind beliefs old":                     "old/beliefs.csv: no such file, as the run was made without --watch",
+		"2 plot --kind beliefs --clients 0,x three.csv": `--clients "0,x": want whole numbers ≥ 0 with a comma between, as 1,2,3`,
+		"2 plot --kind beliefs --clients 0,5 three.csv": "--clients 0,5: three.csv has no row of client 5",
+		"2 plot --kind beliefs crowd.csv":               "13 clients at 1 rounds, want at most 12, which --clients names, at 8",
+		"2 plot --clients 0 good.csv":                   "--clients: no effect on --kind curves",
 		"2 plot --kind beliefs --round 2 bare.csv":      "--round: no effect on --kind beliefs",
 		"3 plot nowhere":                                "nowhere: no such folder or file",
 		"3 plot folder":                                 "folder: no run: want a folder with rounds.csv, or with such folders in it",

@@ -109,9 +109,31 @@ func TestWatch(t *testing.T) {
 		if seen == 0 && !strings.Contains(test.flags, "fedavg") {
 			t.Errorf("%s: eval says nothing of the image", test.flags)
 		}
-		if got := textsOf(t, plotted(t, t.TempDir(), "image.svg", "--kind", "beliefs", filepath.Join(dir, "beliefs.csv"))); !strings.Contains(got, "round "+rounds[0]) {
-			t.Errorf("%s: text\n%s", test.flags, got)
+	}
+}
+
+// TestPlotWatched draws the image of a run, for all clients and for some, and report shows it.
+func TestPlotWatched(t *testing.T) {
+	run, _ := train(t, "--watch 1:2"+tinyLabels)
+	dir := filepath.Dir(run)
+	all := plotted(t, dir, "image.svg", "--kind", "beliefs", "run")
+	for _, part := range []string{"round 0", "round 1", "round 2", "client 0", "client 3", "class of the image"} {
+		if got := textsOf(t, all); !strings.Contains(got, part) {
+			t.Errorf("text\n%s\nlacks %q", got, part)
 		}
+	}
+	if again := plotted(t, dir, "image.svg", "--kind", "beliefs", "run/beliefs.csv"); string(again) != string(all) {
+		t.Error("the picture of the CSV is not that of its folder")
+	}
+	if got := textsOf(t, plotted(t, dir, "image.svg", "--kind", "beliefs", "--clients", "3,1", "run")); strings.Contains(got, "client 0") || !strings.Contains(got, "client 1") {
+		t.Errorf("of clients 1 and 3 alone: text\n%s", got)
+	}
+	if status, _, stderr := program(t, dir, "report", "run"); status != 0 || stderr != "" {
+		t.Fatal(stderr)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || !strings.Contains(string(page), "What clients think of one image, by round") {
+		t.Errorf("the page lacks the image (%v)", err)
 	}
 }
 

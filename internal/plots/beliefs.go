@@ -36,7 +36,7 @@ func Beliefs(beliefs []runs.Belief) (*Figure, error) {
 		}
 	}
 	if len(clients) > maxClients || len(rounds) > maxRounds {
-		return nil, unfit("%d clients at %d rounds, want at most %d at %d", len(clients), len(rounds), maxClients, maxRounds)
+		return nil, unfit("%d clients at %d rounds, want at most %d, which --clients names, at %d", len(clients), len(rounds), maxClients, maxRounds)
 	}
 	slices.Sort(clients)
 	slices.Sort(rounds)

@@ -152,9 +152,23 @@ func (p *page) draw(groups []runs.Group) error {
 		}
 	}
 	if folders == n && n <= maxBars {
-		return p.add("Clients after the last round", func() (*plots.Figure, error) { return plots.Clients(groups, acc, 0) })
+		if err := p.add("Clients after the last round", func() (*plots.Figure, error) { return plots.Clients(groups, acc, 0) }); err != nil {
+			return err
+		}
 	}
-	return nil
+	if folders != n || n != 1 {
+		return nil
+	}
+	beliefs, err := runs.Beliefs(groups[0].Runs[0].Dir)
+	if errors.Is(err, runs.ErrUnwatched) {
+		return nil
+	}
+	return p.add("What clients think of one image, by round", func() (*plots.Figure, error) {
+		if err != nil {
+			return nil, err
+		}
+		return plots.Beliefs(beliefs)
+	})
 }
 
 // curved reports whether some group has two evaluations.

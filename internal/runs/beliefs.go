@@ -1,7 +1,10 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 )
@@ -15,9 +18,18 @@ type Belief struct {
 	Deviation     []float64 // standard deviation over them, likewise
 }
 
-// Beliefs reads a CSV with the columns client, round, class, probability, deviation and, if it is known, label, the class of
+// ErrUnwatched says that a run has no beliefs.csv.
+var ErrUnwatched = errors.New("no such file, as the run was made without --watch")
+
+// Beliefs reads the beliefs.csv of the run in a folder, or any CSV with the columns client, round, class, probability, deviation and, if it is known, label, the class of
 // the image that all rows are about. They are in order of client and round.
 func Beliefs(path string) ([]Belief, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, beliefsFile)
+		if _, err := os.Stat(path); os.IsNotExist(err) {
+			return nil, fmt.Errorf("%s: %w", path, ErrUnwatched)
+		}
+	}
 	t, err := readTable(path)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ const (
 	roundsFile      = "rounds.csv"
 	clientsFile     = "clients.csv"
 	reliabilityFile = "reliability.csv"
+	beliefsFile     = "beliefs.csv"
 	configFile      = "config.json"
 	summaryFile     = "summary.json"
 )
