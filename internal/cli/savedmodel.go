@@ -14,7 +14,7 @@ import (
 
 // A savedModel is what the JSON of a model says.
 type savedModel struct {
-	Kind    string         `json:"kind"` // "point" or "gaussian"
+	Kind    string         `json:"kind"` // as federation.ModelTensors has it
 	Version string         `json:"version"`
 	Dataset string         `json:"dataset"` // whose images it is for
 	Model   string         `json:"model"`

@@ -169,7 +169,7 @@ func TestFinite(t *testing.T) {
 			if math.IsNaN(e.Loss) || e.Loss <= 0 {
 				t.Errorf("round %d: loss %v", e.Round, e.Loss)
 			}
-			bayesian := strings.HasPrefix(name, "pfedbayes")
+			bayesian := strings.HasPrefix(name, "pfedbayes") || strings.HasPrefix(name, "fedhb-niw")
 			if math.IsNaN(e.KL) == bayesian || e.KL < 0 {
 				t.Errorf("round %d: divergence %v", e.Round, e.KL)
 			}
@@ -216,6 +216,7 @@ func TestBytes(t *testing.T) {
 		{"bnfed", "paper", nil, size, size + classes, sampled}, // and the examples of each label
 		{"pfedgp", "paper", nil, below, below, sampled},
 		{"pfedgp", "code", nil, below, below, sampled},
+		{"fedhb-niw", "paper", nil, 2*size + 4, size, sampled}, // and l0 and n0 as float64
 		{"local", "paper", nil, 0, 0, able},
 	}
 	covered := map[string]bool{}
@@ -260,6 +261,7 @@ func TestModels(t *testing.T) {
 		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true}, "perfedavg/paper": {true, true},
 		"fedavg/paper":  {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "pfedgp/code": {true, false}, "bnfed/paper": {false, true},
+		"fedhb-niw/paper": {true, true},
 	}
 	eachMethod(t, func(t *testing.T, name string, make func() algorithms.Algorithm) {
 		_, d, _ := play(t, config(), make(), toys(mixed...))

@@ -12,7 +12,7 @@ func TestModelTensors(t *testing.T) {
 	all := toys(9, 4, 7, 8)
 	cfg, net := config(), network(t)
 	cfg.Newcomers, cfg.NewcomerSteps = all[3:], 2
-	for name, kind := range map[string]string{"pfedbayes": "gaussian", "fedavg": "point", "perfedavg": "point", "fedamp": "point", "pfedgp": ""} {
+	for name, kind := range map[string]string{"pfedbayes": "gaussian", "fedavg": "point", "perfedavg": "point", "fedamp": "point", "fedhb-niw": "dropout", "pfedgp": ""} {
 		_, _, res := play(t, cfg, method(t, name, "", nil), all[:3])
 		model := res.Newcomers[0].Model
 		got, tensors := ModelTensors(net, model)

@@ -51,8 +51,11 @@ func TestDivergence(t *testing.T) {
 // diverging returns the settings with which a learning rate is not held back.
 func diverging(name string, lr float64) map[string]any {
 	set := map[string]any{"lr": lr}
-	if name == "fedamp" || name == "heurfedamp" {
-		set["lambda"] = 0.0 // a proximal term bounds the implicit step
+	switch name { // a proximal term bounds the implicit step
+	case "fedamp", "heurfedamp":
+		set["lambda"] = 0.0
+	case "fedhb-niw":
+		set["prior-weight"] = 0.0
 	}
 	return set
 }
