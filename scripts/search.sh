@@ -33,7 +33,6 @@ fashion-mnist/perfedavg) grid="
 fashion-mnist/pfedme) grid="
 	lr-global 0.02 0.05
 	lr 0.01 0.03
-	lambda 5 15
 	beta 1 2" ;;
 fashion-mnist/ditto) grid="
 	lr-global 0.05 0.1
