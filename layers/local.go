@@ -1,10 +1,6 @@
 package layers
 
-import (
-	"errors"
-
-	"fedbayes/graph"
-)
+import "fedbayes/graph"
 
 // An affine is an affine map of x with weights w and a bias b, and max(·, 0) of it if relu.
 type affine func(x, w, b *graph.Node, relu bool) *graph.Node
@@ -17,19 +13,21 @@ func (f affine) of(x *graph.Node, from Source, w, b graph.Segment, relu bool) *g
 	return f(from.Inputs(x, w), from.Weights(w), from.Weights(b), relu)
 }
 
-// Local is the source of Gaussian weights that are never drawn. Layers draw their outputs instead, with a noise of its own
-// for each example and output: a convolution treats its places as independent. What a loss says of the weights varies less
-// so than with one draw for a whole batch, and there are fewer outputs than weights to draw.
+// Local is the source of Gaussian weights of which layers that are affine maps draw their outputs instead, with a noise of
+// its own for each example and output: a convolution treats its places as independent. What a loss says of the weights
+// varies less so than with one draw for a whole batch, and there are fewer outputs than weights to draw. Of other layers,
+// such as those that use their weights more than once, the weights are drawn.
 //
-// The noise is inputs of the program under a name; see [Model.Noise]. Layers that are no affine maps have no use for it.
+// The noise is inputs of the program under a name; see [Model.Noise].
 //
 // Kingma et al., Variational Dropout and the Local Reparameterization Trick. NeurIPS 2015.
 func Local(b *graph.Builder, q graph.Gaussian, name string) Source {
-	return local{b, point{q.Mu}, point{q.Variance()}, name}
+	return local{b, q, point{q.Mu}, point{q.Variance()}, name}
 }
 
 type local struct {
 	b              *graph.Builder
+	q              graph.Gaussian
 	mean, variance point
 	name           string
 }
@@ -43,9 +41,10 @@ func (l local) outputs(f affine, x *graph.Node, w, b graph.Segment, relu bool) *
 
 func noise(name string, s graph.Segment) string { return name + "/" + s.Name }
 
-// Weights implements [Source].
-func (local) Weights(s graph.Segment) *graph.Node {
-	panic(errors.New(s.Name + ": its layer draws no outputs, so the weights have to be drawn"))
+// Weights implements [Source]: it draws.
+func (l local) Weights(s graph.Segment) *graph.Node {
+	part := graph.NewGaussian(graph.Slice(l.q.Mu, s.Offset, s.Size()), graph.Slice(l.q.Rho, s.Offset, s.Size()))
+	return graph.Reshape(part.Draw(l.b.Input(noise(l.name, s), s.Size())), s.Shape...)
 }
 
 // Inputs implements [Source].
