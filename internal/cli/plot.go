@@ -21,7 +21,7 @@ scripts/search.sh left. Runs that differ in their seed alone are one line, with 
    fedbayes plot results/mine
    fedbayes plot --metric nll --out nll.svg results/mine results/other
    fedbayes plot --kind sweep --out zeta.svg results/sweep_zeta/sweep_zeta.csv
-   fedbayes plot --kind heatmap --round 200 results/search_pfedbayes.csv
+   fedbayes plot --kind heatmap --round 200 results/search_ditto.csv
    fedbayes plot --kind reliability results/mine
    fedbayes plot --kind clients --metric ece results/mine
    fedbayes plot --kind beliefs --clients 0,1,2 results/mine
