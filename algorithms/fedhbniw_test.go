@@ -441,7 +441,7 @@ func TestDropoutPredictor(t *testing.T) {
 			t.Fatalf("mean weight %d is %v, want %v", k, w, want)
 		}
 	}
-	there := make([]float64, len(layer))
+	there, both, same := make([]float64, len(layer)), 0., 0
 	for i := range draws {
 		p.Members(wk, out, make([]float32, testIn), 3, rng.Stream{Seed: 1, Round: i})
 		for k, w := range wk.draw {
@@ -455,6 +455,18 @@ func TestDropoutPredictor(t *testing.T) {
 				there[k]++
 			}
 		}
+		if wk.draw[0] != 0 && wk.draw[testIn*testHidden+testHidden] != 0 {
+			both++
+		}
+		if slices.Equal(out[:testClasses], out[testClasses:2*testClasses]) {
+			same++
+		}
+	}
+	if want := draws * keep * keep; math.Abs(both-want) > 5*math.Sqrt(want*(1-keep*keep)) {
+		t.Errorf("first columns of both layers are there in %v draws, want about %v", both, want)
+	}
+	if same > draws/3 { // the five columns above biases can be lost alike, with x = 0
+		t.Errorf("%d of %d pairs of members predict the same", same, draws)
 	}
 	for k, n := range there {
 		want, tol := draws*keep, 5*math.Sqrt(draws*keep*(1-keep))
