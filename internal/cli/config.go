@@ -54,9 +54,11 @@ type splitRecord struct {
 	Unseen          float64 `json:"test_share_of_labels_never_trained_on"` // by the client that is tested on them
 }
 
-// A clientRecord says what a client holds. Hash is the SHA-256 of the indices of its training, validation and test images.
+// A clientRecord says what a client holds. Hash is the SHA-256 of the indices of its training, validation and test images, and
+// of their order of values if it has one of its own.
 type clientRecord struct {
 	ID     int     `json:"id"`
+	Name   string  `json:"name,omitempty"` // in the data
 	Labels []int   `json:"labels"`
 	Train  int     `json:"train"`
 	Val    int     `json:"val,omitempty"`
@@ -82,7 +84,7 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 	stats := datasets.StatsOf(d, splits)
 	r.Split = splitRecord{stats.SharedByClients, stats.TrainedAndTest, stats.Unused, stats.UnseenShare()}
 	for i, s := range splits {
-		r.Clients = append(r.Clients, clientRecord{i, s.Labels, len(s.Train), len(s.Val), len(s.Test), stats.ClientUnseenShare(i), hash(s)})
+		r.Clients = append(r.Clients, clientRecord{i, s.Owner, s.Labels, len(s.Train), len(s.Val), len(s.Test), stats.ClientUnseenShare(i), hash(s)})
 	}
 	return r
 }
@@ -91,7 +93,7 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 func (p *plan) inForce() (settings, method map[string]any) {
 	settings, method = map[string]any{}, map[string]any{}
 	for _, o := range p.options() {
-		if o.kind == "" || o.kind == p.Partition {
+		if o.in(p.Partition) {
 			settings[o.Name] = value(o.Param)
 		}
 	}
@@ -119,7 +121,8 @@ func (p *plan) effective(settings map[string]any) {
 	delete(settings, "resume")
 	delete(settings, "log-format")
 	for name, unused := range map[string]bool{
-		"watch": p.Watch == "", "watch-rounds": p.Watch == "",
+		"test-per-client": p.Order == "published",
+		"watch":           p.Watch == "", "watch-rounds": p.Watch == "",
 		"val-fraction": p.ValFraction == 0, "patience": p.Patience == 0, "drop-rate": p.DropRate == 0, "straggler-rate": p.StragglerRate == 0,
 	} {
 		if unused {
@@ -198,6 +201,9 @@ func hash(s datasets.Split) string {
 	parts := [][]int{s.Train, s.Test}
 	if len(s.Val) > 0 {
 		parts = append(parts, s.Val)
+	}
+	if s.Order != nil {
+		parts = append(parts, s.Order)
 	}
 	for _, part := range parts {
 		text := binary.AppendUvarint(nil, uint64(len(part)))

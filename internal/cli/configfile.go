@@ -68,10 +68,10 @@ func readSettings(path string) ([]setting, error) {
 // one that a flag there excludes.
 func (ts texts) merge(file []setting) error {
 	var params []algorithms.Param
-	kinds := map[string]string{}
+	options := map[string]option{}
 	for _, o := range defaults().options() {
 		params = append(params, o.Param)
-		kinds[o.Name] = o.kind
+		options[o.Name] = o
 	}
 	for _, f := range methodFlags() {
 		params = append(params, f.Param)
@@ -86,7 +86,7 @@ func (ts texts) merge(file []setting) error {
 		for _, pair := range exclusive() {
 			gives = gives || s.name == pair[0] && slices.Contains(given, pair[1]) || s.name == pair[1] && slices.Contains(given, pair[0])
 		}
-		if kind := kinds[s.name]; kind != "" && slices.Contains(given, "partition") && ts["partition"].value != kind {
+		if slices.Contains(given, "partition") && !options[s.name].in(ts["partition"].value) {
 			gives = true
 		}
 		if !gives {

@@ -106,8 +106,8 @@ func TestEveryFlagRefuses(t *testing.T) {
 		}
 		args := []string{"fedbayes", "train"}
 		for _, kind := range defaults().options() {
-			if kind.Name == p.Name && kind.kind != "" {
-				args = append(args, "--partition="+kind.kind)
+			if kind.Name == p.Name && kind.kinds != nil {
+				args = append(args, "--partition="+kind.kinds[0])
 			}
 		}
 		for _, f := range methodFlags() {

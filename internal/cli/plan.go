@@ -112,9 +112,14 @@ func (p *plan) divide(e datasets.Entry) error {
 	case "dirichlet":
 		c.Alpha, c.MinSamples = p.Alpha, p.MinSamples
 		p.regime = fmt.Sprintf("dirichlet-%v", p.Alpha)
+	case "natural":
+		c.MinSamples = p.MinSamples
+		p.regime = p.Partition
 	default:
+		c.Order = p.Order
 		p.regime = p.Partition
 	}
+	c.TestPerClient = p.TestPerClient
 	return nil
 }
 

@@ -120,11 +120,13 @@ func (p *plan) idle(o option) bool {
 	case "local-epochs":
 		return p.LocalEpochs == 0
 	case "regime":
-		return p.Partition != o.kind || perClass
+		return !o.in(p.Partition) || perClass
 	case "train-per-class", "test-per-class":
-		return p.Partition != o.kind || !perClass
+		return !o.in(p.Partition) || !perClass
+	case "test-per-client":
+		return !o.in(p.Partition) || p.Order == "published"
 	}
-	return o.kind != "" && o.kind != p.Partition
+	return !o.in(p.Partition)
 }
 
 // open reports whether a setting was left to what is found when a run begins.

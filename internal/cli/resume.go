@@ -150,7 +150,7 @@ func (p *plan) agrees(ts texts) error {
 func (p *plan) param(name string) (algorithms.Param, bool) {
 	for _, o := range p.options() {
 		if o.Name == name {
-			return o.Param, o.kind == "" || o.kind == p.Partition
+			return o.Param, o.in(p.Partition)
 		}
 	}
 	return find(p.method.Params(), name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,8 @@ type settings struct {
 	TestPerClass              int // likewise
 	Alpha                     float64
 	MinSamples                int
+	TestPerClient             float64 // a count, or a fraction below 1
+	Order                     string
 	ValFraction               float64
 
 	Rounds, LocalSteps, LocalEpochs, Batch int
@@ -49,7 +52,7 @@ func defaults() *settings {
 	return &settings{
 		Algo: "pfedbayes", Model: "mlp", Device: "cpu",
 		Dataset: datasets.All()[0].Name, Partition: "labels", Assign: "pairs", Regime: "small",
-		Clients: 10, LabelsPerClient: 5, Alpha: 0.5, MinSamples: 10, HoldoutSteps: newcomerSteps,
+		Clients: 10, LabelsPerClient: 5, Alpha: 0.5, MinSamples: 10, TestPerClient: 0.25, Order: "shuffled", HoldoutSteps: newcomerSteps,
 		Rounds: 100, LocalSteps: 20, Batch: 100, EvalEvery: 10,
 		LogFormat: formatText, WatchRounds: "0,1,10",
 		Seed: 1, Workers: runtime.GOMAXPROCS(0), CheckpointEvery: atTheEnd,
@@ -63,8 +66,13 @@ const usualVal = 0.2
 type option struct {
 	algorithms.Param
 	category string
-	shown    string // default in the help, where it is not that of Param
-	kind     string // of the partition that the flag belongs to, if it does to one alone
+	shown    string   // default in the help, where it is not that of Param
+	kinds    []string // of the partitions that the flag belongs to, if it does not to all
+}
+
+// in reports whether the flag has an effect in a partition.
+func (o option) in(partition string) bool {
+	return o.kinds == nil || slices.Contains(o.kinds, partition)
 }
 
 // The categories of train's help, which sorts them.
@@ -93,17 +101,19 @@ func (s *settings) options() []option {
 
 		{Param: choice("dataset", "data set", &s.Dataset, datasetNames()...), category: categoryData},
 		{Param: choice("data-dir", "folder of the data set's files", &s.DataDir), category: categoryData, shown: "$" + datasets.EnvDir + ", then the usual places"},
-		{Param: choice("partition", "how clients share the data", &s.Partition, "labels", "iid", "dirichlet"), category: categoryData},
+		{Param: choice("partition", "how clients share the data", &s.Partition, "labels", "iid", "permuted", "dirichlet", "natural"), category: categoryData, shown: besides(s.Partition, func(d datasets.Defaults) string { return d.Partition })},
 		{Param: whole("clients", "number of clients", &s.Clients, 1), category: categoryData, shown: besides(strconv.Itoa(s.Clients), func(d datasets.Defaults) int { return d.Clients })},
 		{Param: whole("holdout-clients", "clients besides that take no part, and get models after the last round", &s.HoldoutClients, 0), category: categoryData},
 		{Param: whole("holdout-steps", "mini-batches that each of these is fitted in", &s.HoldoutSteps, 1), category: categoryData},
-		{Param: choice("assign", "of labels to clients", &s.Assign, "pairs", "sliding", "blocks"), category: categoryData, kind: "labels"},
-		{Param: whole("labels-per-client", "labels that a client holds", &s.LabelsPerClient, 1), category: categoryData, kind: "labels"},
-		{Param: choice("regime", "images of each label that a client gets [small, medium, large]", &s.Regime), category: categoryData, kind: "labels"},
-		{Param: whole("train-per-class", "in place of a regime, training images of each label and client", &s.TrainPerClass, 1), category: categoryData, shown: "the small regime's", kind: "labels"},
-		{Param: whole("test-per-class", "in place of a regime, test images of each label and client", &s.TestPerClass, 1), category: categoryData, shown: "the small regime's", kind: "labels"},
-		{Param: algorithms.Param{Name: "alpha", Usage: "concentration of the shares, smaller is less equal", Value: &s.Alpha, Min: 1e-6, Max: 1e6}, category: categoryData, kind: "dirichlet"},
-		{Param: whole("min-samples", "images that each client gets at least", &s.MinSamples, 1), category: categoryData, kind: "dirichlet"},
+		{Param: choice("assign", "of labels to clients", &s.Assign, "pairs", "sliding", "blocks"), category: categoryData, kinds: []string{"labels"}},
+		{Param: whole("labels-per-client", "labels that a client holds", &s.LabelsPerClient, 1), category: categoryData, kinds: []string{"labels"}},
+		{Param: choice("regime", "images of each label that a client gets [small, medium, large]", &s.Regime), category: categoryData, kinds: []string{"labels"}},
+		{Param: whole("train-per-class", "in place of a regime, training images of each label and client", &s.TrainPerClass, 1), category: categoryData, shown: "the small regime's", kinds: []string{"labels"}},
+		{Param: whole("test-per-class", "in place of a regime, test images of each label and client", &s.TestPerClass, 1), category: categoryData, shown: "the small regime's", kinds: []string{"labels"}},
+		{Param: algorithms.Param{Name: "alpha", Usage: "concentration of the shares, smaller is less equal", Value: &s.Alpha, Min: 1e-6, Max: 1e6}, category: categoryData, kinds: []string{"dirichlet"}},
+		{Param: whole("min-samples", "images that each client gets at least; those of the data's own that have fewer are left out", &s.MinSamples, 1), category: categoryData, kinds: []string{"dirichlet", "natural"}},
+		{Param: choice("order", "in which clients are dealt their shares, or that in which training and test files were published", &s.Order, "shuffled", "published"), category: categoryData, kinds: []string{"iid", "permuted"}},
+		{Param: algorithms.Param{Name: "test-per-client", Usage: "images that each client is tested on: a count, or a fraction of its own below 1", Value: &s.TestPerClient, Open: true, Max: math.Inf(1)}, category: categoryData, shown: besides("0.25", func(d datasets.Defaults) float64 { return d.TestPerClient }), kinds: []string{"iid", "permuted", "dirichlet", "natural"}},
 		{Param: algorithms.Param{Name: "val-fraction", Usage: "part of each client's training images, label by label, to validate on instead", Value: &s.ValFraction, Max: 0.9}, category: categoryData, shown: fmt.Sprintf("0, %v with --patience", usualVal)},
 
 		{Param: whole("rounds", "number of rounds", &s.Rounds, 1), category: categoryRounds},
@@ -142,9 +152,12 @@ func (s *settings) parse(ts texts) error {
 			return err
 		}
 	}
+	if e, err := datasets.Lookup(s.Dataset); err == nil && e.Defaults.Partition != "" && !ts.has("partition") {
+		s.Partition = e.Defaults.Partition
+	}
 	for _, o := range s.options() {
-		if o.kind != "" && o.kind != s.Partition && ts.has(o.Name) {
-			return usagef("--%s: it belongs to --partition %s, not to %s", o.Name, o.kind, s.Partition)
+		if !o.in(s.Partition) && ts.has(o.Name) {
+			return usagef("--%s: it belongs to --partition %s, not to %s", o.Name, strings.Join(o.kinds, " or "), s.Partition)
 		}
 	}
 	for _, pair := range exclusive() {
@@ -155,7 +168,11 @@ func (s *settings) parse(ts texts) error {
 	if s.LocalEpochs > 0 {
 		s.LocalSteps = 0
 	}
-	switch {
+	switch n := s.TestPerClient; {
+	case s.Order == "published" && ts.has("test-per-client"):
+		return usagef("--test-per-client: no effect with --order published, which has test files")
+	case n > 1 && n != math.Trunc(n):
+		return usagef("--test-per-client %v: want a whole number, or a fraction below 1", n)
 	case s.StragglerRate > 0 && s.LocalSteps == 1:
 		return usagef("--straggler-rate: no effect with --local-steps 1, of which there are no fewer")
 	case s.Patience > 0 && s.ValFraction == 0 && ts.has("val-fraction"):
@@ -170,6 +187,12 @@ func (s *settings) parse(ts texts) error {
 func (s *settings) follow(d datasets.Defaults, ts texts) {
 	if d.Clients > 0 && !ts.has("clients") {
 		s.Clients = d.Clients
+		if s.Partition == "natural" { // there are no others
+			s.Clients = max(1, d.Clients-s.HoldoutClients)
+		}
+	}
+	if d.TestPerClient > 0 && !ts.has("test-per-client") {
+		s.TestPerClient = d.TestPerClient
 	}
 	if d.Model != "" && !ts.has("model") {
 		s.Model = d.Model
@@ -218,20 +241,21 @@ func (s *settings) perClass(e datasets.Entry) (train, test int, name string, err
 }
 
 // besides adds to a default those of the data sets that have one of their own.
-func besides[T int | string](general string, of func(datasets.Defaults) T) string {
+func besides[T int | float64 | string](general string, of func(datasets.Defaults) T) string {
 	var none T
+	var values byText
 	for _, e := range datasets.All() {
 		if v := of(e.Defaults); v != none {
-			general += fmt.Sprintf(", %v for %s", v, e.Name)
+			values.add(fmt.Sprint(v), e.Name)
 		}
 	}
-	return general
+	return strings.TrimSuffix(general+", "+values.join("%s for %s", ", "), ", ")
 }
 
 // usage is the help of the flag.
 func (o option) usage() string {
-	if o.kind != "" {
-		return fmt.Sprintf("%s (partition %s)", usageOf(o.Param), o.kind)
+	if o.kinds != nil {
+		return fmt.Sprintf("%s (partition %s)", usageOf(o.Param), strings.Join(o.kinds, ", "))
 	}
 	return usageOf(o.Param)
 }

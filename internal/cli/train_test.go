@@ -19,7 +19,10 @@ import (
 )
 
 // tiny is a run of a few milliseconds.
-const tiny = " --rounds 2 --eval-every 1 --local-steps 2 --batch 8 --clients 4 --model mlp:8"
+const tiny = " --clients 4" + tinySteps
+
+// tinySteps is tiny with as many clients as there are.
+const tinySteps = " --rounds 2 --eval-every 1 --local-steps 2 --batch 8 --model mlp:8"
 
 // tinyLabels is tiny with few images.
 const tinyLabels = tiny + " --train-per-class 3 --test-per-class 5"
