@@ -99,10 +99,14 @@ func TestIdle(t *testing.T) {
 	adam.Optimizer = "adam"
 	fixed, apart := NewPerFedAvg(), NewPFedMe()
 	fixed.InnerLR, apart.Lambda = 0, 0
+	loose := NewFedHBNIW()
+	loose.PriorWeight, loose.KeepProb, loose.GM = 0, 1, "student-t"
 	for _, tt := range []struct {
 		m    Algorithm
 		want []string
 	}{
+		{erase(loose), []string{"inverted", "niw"}},
+		{erase(NewFedHBNIW()), []string{"temperature"}},
 		{erase(closed), []string{"lr-global", "momentum", "optimizer-state", "update-order", "weight-decay"}},
 		{erase(NewPFedBayes()), []string{"momentum", "weight-decay"}},
 		{erase(adam), []string{"momentum", "weight-decay"}},
