@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 
 	"fedbayes/datasets"
 	"fedbayes/internal/federation"
@@ -62,13 +61,14 @@ func (silence) stop()                                  {}
 // jsonLines writes an object a line, with time, level and message.
 type jsonLines struct {
 	log   *slog.Logger
+	head  results.Head
 	quiet bool
 }
 
 var _ journal = (*jsonLines)(nil)
 
 func newJSONLines(p *plan, stderr io.Writer) *jsonLines {
-	return &jsonLines{slog.New(slog.NewJSONHandler(stderr, nil)).With("seed", p.Seed), p.Quiet}
+	return &jsonLines{slog.New(slog.NewJSONHandler(stderr, nil)).With("seed", p.Seed), p.head(), p.Quiet}
 }
 
 func (j *jsonLines) begin(p *plan, d *datasets.Dataset, done int) {
@@ -102,33 +102,10 @@ func (j *jsonLines) Evaluation(e federation.Evaluation) error {
 		return nil
 	}
 	numbers := []any{"round", e.Round}
-	add := func(name string, v float64) {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) { // which JSON has not
-			numbers = append(numbers, name, v)
-		}
+	for _, n := range j.head.Numbers(e) {
+		numbers = append(numbers, n.Name, n.Value)
 	}
-	models := func(of string, pm, gm *federation.Pooled, value func(p *federation.Pooled) float64) {
-		for _, m := range []struct {
-			prefix string
-			*federation.Pooled
-		}{{"pm_", pm}, {"gm_", gm}} {
-			if m.Pooled != nil {
-				add(m.prefix+of, value(m.Pooled))
-			}
-		}
-	}
-	accuracy := func(p *federation.Pooled) float64 { return p.Accuracy }
-	models("acc", e.Personal, e.Global, accuracy)
-	models("nll", e.Personal, e.Global, func(p *federation.Pooled) float64 { return p.NLL })
-	models("ece", e.Personal, e.Global, func(p *federation.Pooled) float64 { return p.ECE })
-	if v := e.Validation; v != nil {
-		models("val_acc", v.Personal, v.Global, accuracy)
-	}
-	add("train_loss", e.Loss)
-	add("kl", e.KL)
-	add("train_seconds", e.Training.Seconds())
-	add("eval_seconds", e.Scoring.Seconds())
-	j.log.Info("round", append(numbers, "bytes_up", e.BytesUp, "bytes_down", e.BytesDown)...)
+	j.log.Info("round", numbers...)
 	return nil
 }
 

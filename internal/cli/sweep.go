@@ -339,11 +339,7 @@ func (s *sweep) conclude(stdout io.Writer) error {
 				return fmt.Errorf("%s: %w", c.plan.Out, results.ErrLost)
 			}
 			r.runs = append(r.runs, sum)
-			p := c.plan
-			members = append(members, results.Member{
-				Dir: p.Out, Values: c.values,
-				Head: results.Head{Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed)},
-			})
+			members = append(members, results.Member{Dir: c.plan.Out, Values: c.values, Head: c.plan.head()})
 		}
 		rows = append(rows, r)
 	}

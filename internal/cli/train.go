@@ -222,11 +222,8 @@ func (p *plan) record(data *datasets.Dataset, splits []datasets.Split) (*results
 	if err != nil {
 		return nil, err
 	}
-	head := results.Head{
-		Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed), Rounds: p.Rounds, Facts: facts,
-		Validates: p.ValFraction > 0, Fails: p.DropRate > 0 || p.StragglerRate > 0,
-		Watches: p.watched != nil,
-	}
+	head := p.head()
+	head.Facts = facts
 	if p.Resume != "" {
 		return p.resume(head, config)
 	}
@@ -236,6 +233,14 @@ func (p *plan) record(data *datasets.Dataset, splits []datasets.Split) (*results
 		return nil, usagef("--out %w", err)
 	}
 	return rec, err
+}
+
+// head says what the run is, but for its facts.
+func (p *plan) head() results.Head {
+	return results.Head{
+		Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed), Rounds: p.Rounds,
+		Validates: p.ValFraction > 0, Fails: p.DropRate > 0 || p.StragglerRate > 0, Watches: p.watched != nil,
+	}
 }
 
 // federation returns the configuration of the loop. Buffers for more rows than any client has, and workers without a

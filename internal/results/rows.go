@@ -10,45 +10,82 @@ import (
 	"fedbayes/internal/metrics"
 )
 
-// roundsHeader names the columns of rounds.csv. Accuracies are in [0, 1], likelihoods and divergences in nats; bytes and
-// seconds are sums since the start of the run, and so is how many clients failed. There are only the columns that the run has a
-// use for.
-func roundsHeader(h Head) []string {
-	columns := []string{
-		"run", "algo", "dataset", "regime", "model", "seed", "round",
-		"pm_acc", "gm_acc", "pm_nll", "gm_nll", "pm_ece", "gm_ece", "pm_acc_worst", "gm_acc_worst",
-		"train_loss", "kl", "bytes_up", "bytes_down", "train_seconds", "eval_seconds",
+// A column of rounds.csv has a number of each evaluation, which TensorBoard shows under a tag.
+type column struct {
+	name, tag string
+	of        func(e federation.Evaluation) float64 // NaN if there is none
+	text      func(v float64) string
+}
+
+// columns lists those that a run has a use for. Accuracies are in [0, 1], likelihoods and divergences in nats; bytes and seconds
+// are sums since the start of the run, and so is how many clients failed.
+func columns(h Head) []column {
+	type evaluation = federation.Evaluation
+	all := []column{
+		{"pm_acc", "accuracy/pm", func(e evaluation) float64 { return pooled(e.Personal).Accuracy }, number},
+		{"gm_acc", "accuracy/gm", func(e evaluation) float64 { return pooled(e.Global).Accuracy }, number},
+		{"pm_nll", "nll/pm", func(e evaluation) float64 { return pooled(e.Personal).NLL }, number},
+		{"gm_nll", "nll/gm", func(e evaluation) float64 { return pooled(e.Global).NLL }, number},
+		{"pm_ece", "ece/pm", func(e evaluation) float64 { return pooled(e.Personal).ECE }, number},
+		{"gm_ece", "ece/gm", func(e evaluation) float64 { return pooled(e.Global).ECE }, number},
+		{"pm_acc_worst", "accuracy/pm_worst", func(e evaluation) float64 { return pooled(e.Personal).Clients.Worst }, number},
+		{"gm_acc_worst", "accuracy/gm_worst", func(e evaluation) float64 { return pooled(e.Global).Clients.Worst }, number},
+		{"train_loss", "train/loss", func(e evaluation) float64 { return e.Loss }, number},
+		{"kl", "train/kl", func(e evaluation) float64 { return e.KL }, number},
+		{"bytes_up", "bytes/up", func(e evaluation) float64 { return float64(e.BytesUp) }, count},
+		{"bytes_down", "bytes/down", func(e evaluation) float64 { return float64(e.BytesDown) }, count},
+		{"train_seconds", "seconds/train", func(e evaluation) float64 { return e.Training.Seconds() }, seconds},
+		{"eval_seconds", "seconds/eval", func(e evaluation) float64 { return e.Scoring.Seconds() }, seconds},
 	}
 	if h.Validates {
-		columns = append(columns, "pm_val_acc", "gm_val_acc")
+		all = append(all,
+			column{"pm_val_acc", "accuracy/pm_val", func(e evaluation) float64 { return pooled(validation(e).Personal).Accuracy }, number},
+			column{"gm_val_acc", "accuracy/gm_val", func(e evaluation) float64 { return pooled(validation(e).Global).Accuracy }, number},
+		)
 	}
 	if h.Fails {
-		columns = append(columns, "dropped", "stragglers", "empty_rounds")
+		all = append(all,
+			column{"dropped", "clients/dropped", func(e evaluation) float64 { return float64(e.Dropped) }, count},
+			column{"stragglers", "clients/stragglers", func(e evaluation) float64 { return float64(e.Stragglers) }, count},
+			column{"empty_rounds", "clients/empty_rounds", func(e evaluation) float64 { return float64(e.Empty) }, count},
+		)
 	}
-	return columns
+	return all
+}
+
+// roundsHeader names the columns of rounds.csv, of which those of numbers come last.
+func roundsHeader(h Head) []string {
+	names := []string{"run", "algo", "dataset", "regime", "model", "seed", "round"}
+	for _, c := range columns(h) {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 func roundRow(run string, h Head, e federation.Evaluation) []string {
-	pm, gm := pooled(e.Personal), pooled(e.Global)
-	row := []string{
-		cell(run), cell(h.Algo), cell(h.Dataset), cell(h.Regime), cell(h.Model), strconv.FormatUint(h.Seed, 10), strconv.Itoa(e.Round),
-		number(pm.Accuracy), number(gm.Accuracy), number(pm.NLL), number(gm.NLL), number(pm.ECE), number(gm.ECE),
-		number(pm.Clients.Worst), number(gm.Clients.Worst),
-		number(e.Loss), number(e.KL),
-		strconv.FormatInt(e.BytesUp, 10), strconv.FormatInt(e.BytesDown, 10),
-		seconds(e.Training.Seconds()), seconds(e.Scoring.Seconds()),
-	}
-	if h.Validates {
-		v := federation.Validation{}
-		if e.Validation != nil {
-			v = *e.Validation
-		}
-		row = append(row, number(pooled(v.Personal).Accuracy), number(pooled(v.Global).Accuracy))
-	}
-	if h.Fails {
-		row = append(row, strconv.Itoa(e.Dropped), strconv.Itoa(e.Stragglers), strconv.Itoa(e.Empty))
+	row := []string{cell(run), cell(h.Algo), cell(h.Dataset), cell(h.Regime), cell(h.Model), strconv.FormatUint(h.Seed, 10), strconv.Itoa(e.Round)}
+	for _, c := range columns(h) {
+		row = append(row, c.text(c.of(e)))
 	}
 	return row
+}
+
+// A Named number is one of an evaluation.
+type Named struct {
+	Name  string // in rounds.csv
+	Value float64
+	tag   string
+}
+
+// Numbers returns those that an evaluation of a run has; NaN and infinities are none.
+func (h Head) Numbers(e federation.Evaluation) []Named {
+	var all []Named
+	for _, c := range columns(h) {
+		if v := c.of(e); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			all = append(all, Named{c.name, v, c.tag})
+		}
+	}
+	return all
 }
 
 // clientsHeader names the columns of clients.csv: train and test are numbers of examples. The last three cells are empty
@@ -100,6 +137,13 @@ func pooled(p *federation.Pooled) federation.Pooled {
 	return *p
 }
 
+func validation(e federation.Evaluation) federation.Validation {
+	if e.Validation == nil {
+		return federation.Validation{}
+	}
+	return *e.Validation
+}
+
 // number formats with as few digits as give v back, so that equal cells mean equal results; "" if v is NaN or infinite.
 func number(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -107,5 +151,7 @@ func number(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
+
+func count(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
