@@ -31,6 +31,7 @@ var allowed = []struct {
 	{"internal/federation", []string{
 		"algorithms", "layers", "datasets", "internal/metrics", "internal/state", "internal/rng", "internal/kernels",
 	}},
+	{"internal/tensorboard/eventtest", []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/tensorboard", []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/checkpoint", []string{"internal/state", "github.com/nlpodyssey/safetensors"}},
 	{"algorithms", []string{

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"fedbayes/internal/tensorboard/eventtest"
 )
 
 // alone makes the test binary run TestFull in a process of its own, whose limit no other file meets.
@@ -33,7 +35,7 @@ func TestFull(t *testing.T) {
 			}
 			continue
 		}
-		if names, _ := contents(t, dir); len(names) != 1 {
+		if names, _ := eventtest.Read(t, dir); len(names) != 1 {
 			t.Errorf("%d bytes: files %v, want one", room, names)
 		}
 	}

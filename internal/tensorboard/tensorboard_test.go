@@ -1,10 +1,8 @@
 package tensorboard
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"fedbayes/internal/tensorboard/eventtest"
 )
 
 // golden is what the RecordWriter of TensorBoard 2.21 makes of three Events: a version, a START at step 10 and two numbers at
@@ -30,144 +28,6 @@ func TestGolden(t *testing.T) {
 	if got != golden {
 		t.Errorf("records\n%s\nwant\n%s", got, golden)
 	}
-}
-
-// An item is an Event as this file reads it.
-type item struct {
-	time    float64
-	step    uint64
-	version string
-	start   bool
-	values  map[string]float32
-}
-
-// crc is CRC-32C bit by bit, masked.
-func crc(text []byte) uint32 {
-	c := ^uint32(0)
-	for _, b := range text {
-		c ^= uint32(b)
-		for range 8 {
-			c = c>>1 ^ 0x82f63b78&-(c&1)
-		}
-	}
-	c = ^c
-	return (c>>15 | c<<17) + 0xa282ead8
-}
-
-// parse reads whole records; rest is what is left after them.
-func parse(t *testing.T, text []byte) (items []item, rest []byte) {
-	t.Helper()
-	for len(text) >= 16 {
-		n := int(binary.LittleEndian.Uint64(text))
-		if len(text) < 16+n {
-			return items, text
-		}
-		if got, want := binary.LittleEndian.Uint32(text[8:]), crc(text[:8]); got != want {
-			t.Fatalf("checksum of a length %x, want %x", got, want)
-		}
-		data := text[12 : 12+n]
-		if got, want := binary.LittleEndian.Uint32(text[12+n:]), crc(data); got != want {
-			t.Fatalf("checksum of a record %x, want %x", got, want)
-		}
-		items = append(items, parseEvent(t, data))
-		text = text[16+n:]
-	}
-	return items, text
-}
-
-// fields calls see for each field of a message; v is the number of one that is no bytes.
-func fields(t *testing.T, message []byte, see func(num protowire.Number, v uint64, text []byte)) {
-	t.Helper()
-	for len(message) > 0 {
-		num, typ, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		message = message[n:]
-		var v uint64
-		var text []byte
-		switch typ {
-		case protowire.VarintType:
-			v, n = protowire.ConsumeVarint(message)
-		case protowire.Fixed64Type:
-			v, n = protowire.ConsumeFixed64(message)
-		case protowire.Fixed32Type:
-			var bits uint32
-			bits, n = protowire.ConsumeFixed32(message)
-			v = uint64(bits)
-		case protowire.BytesType:
-			text, n = protowire.ConsumeBytes(message)
-		default:
-			t.Fatalf("field %d has type %d", num, typ)
-		}
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
-		message = message[n:]
-		see(num, v, text)
-	}
-}
-
-func parseEvent(t *testing.T, data []byte) item {
-	t.Helper()
-	e := item{values: map[string]float32{}}
-	fields(t, data, func(num protowire.Number, v uint64, text []byte) {
-		switch num {
-		case 1:
-			e.time = math.Float64frombits(v)
-		case 2:
-			e.step = v
-		case 3:
-			e.version = string(text)
-		case 5:
-			fields(t, text, func(_ protowire.Number, _ uint64, value []byte) {
-				var tag string
-				fields(t, value, func(num protowire.Number, v uint64, text []byte) {
-					if num == 1 {
-						tag = string(text)
-					} else {
-						e.values[tag] = math.Float32frombits(uint32(v))
-					}
-				})
-			})
-		case 7:
-			e.start = string(text) == "\x08\x01"
-		default:
-			t.Errorf("field %d", num)
-		}
-	})
-	return e
-}
-
-// contents reads the event files of a folder in order; each begins with a version and a START.
-func contents(t *testing.T, dir string) (names []string, all []item) {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "events.out.tfevents.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		items, rest := parse(t, text)
-		if len(rest) > 0 || len(items) == 0 || items[0].version != "brain.Event:2" {
-			t.Errorf("%s: %v and %d bytes, want whole records and the version first", path, items, len(rest))
-		}
-		names, all = append(names, filepath.Base(path)), append(all, items...)
-	}
-	return names, all
-}
-
-// steps are those that have numbers.
-func steps(items []item) (all []int) {
-	for _, e := range items {
-		if len(e.values) > 0 {
-			all = append(all, int(e.step))
-		}
-	}
-	return all
 }
 
 // write writes steps with one number each, and closes the file.
@@ -194,19 +54,19 @@ func TestCreate(t *testing.T) {
 		err = w.Write(10, []Scalar{{"accuracy/pm", 0.1}, {"bytes/up", 1 << 40}, {"train/kl", 0}})
 	}
 	write(t, w, err, 20)
-	_, got := contents(t, dir)
-	if len(got) != 4 || !got[1].start || got[1].step != 0 {
+	_, got := eventtest.Read(t, dir)
+	if len(got) != 4 || !got[1].Start || got[1].Step != 0 {
 		t.Fatalf("%+v, want a version, a START and two steps", got)
 	}
-	if v := got[2].values; got[2].step != 10 || len(v) != 3 || v["accuracy/pm"] != 0.1 || v["bytes/up"] != 1<<40 || v["train/kl"] != 0 {
+	if v := got[2].Values; got[2].Step != 10 || len(v) != 3 || v["accuracy/pm"] != 0.1 || v["bytes/up"] != 1<<40 || v["train/kl"] != 0 {
 		t.Errorf("%+v", got[2])
 	}
-	if v := got[3].values; got[3].step != 20 || v["a"] != 10 {
+	if v := got[3].Values; got[3].Step != 20 || v["a"] != 10 {
 		t.Errorf("%+v", got[3])
 	}
 	for _, e := range got {
-		if now := float64(time.Now().UnixMicro()) / 1e6; e.time < began || e.time > now {
-			t.Errorf("an event at %v, want it from %v to %v", e.time, began, now)
+		if now := float64(time.Now().UnixMicro()) / 1e6; e.Time < began || e.Time > now {
+			t.Errorf("an event at %v, want it from %v to %v", e.Time, began, now)
 		}
 	}
 }
@@ -219,7 +79,7 @@ func TestReplace(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	before, _ := contents(t, dir)
+	before, _ := eventtest.Read(t, dir)
 	want := dir + " already holds event files: name another folder, or replace them with --force"
 	if _, err := Create(dir, false); fmt.Sprint(err) != want || fmt.Sprint(Check(dir, false)) != want {
 		t.Errorf("%v and %v, want %s", err, Check(dir, false), want)
@@ -229,9 +89,9 @@ func TestReplace(t *testing.T) {
 	}
 	w, err = Create(dir, true)
 	write(t, w, err, 7)
-	after, got := contents(t, dir)
-	if len(after) != 1 || after[0] <= before[0] || !slices.Equal(steps(got), []int{7}) {
-		t.Errorf("%v with steps %v, want a file after %v with step 7", after, steps(got), before)
+	after, got := eventtest.Read(t, dir)
+	if len(after) != 1 || after[0] <= before[0] || !slices.Equal(eventtest.Steps(got), []int{7}) {
+		t.Errorf("%v with steps %v, want a file after %v with step 7", after, eventtest.Steps(got), before)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "notes.txt")); err != nil {
 		t.Error(err)
@@ -249,20 +109,20 @@ func TestResume(t *testing.T) {
 	write(t, w, err)
 	w, err = Resume(dir, 20)
 	write(t, w, err, 20, 30)
-	names, got := contents(t, dir)
-	if want := []int{10, 20, 30}; len(names) != 4 || !slices.Equal(steps(got), want) {
-		t.Errorf("%v with steps %v, want four files with %v", names, steps(got), want)
+	names, got := eventtest.Read(t, dir)
+	if want := []int{10, 20, 30}; len(names) != 4 || !slices.Equal(eventtest.Steps(got), want) {
+		t.Errorf("%v with steps %v, want four files with %v", names, eventtest.Steps(got), want)
 	}
 	// TensorBoard drops what it has seen from the step of a START on, but for the first.
-	if last := got[len(got)-3]; !last.start || last.step != 20 {
+	if last := got[len(got)-3]; !last.Start || last.Step != 20 {
 		t.Errorf("%+v, want a START at step 20", last)
 	}
 
 	dir = filepath.Join(t.TempDir(), "none")
 	w, err = Resume(dir, 5)
 	write(t, w, err, 5)
-	if _, got := contents(t, dir); !slices.Equal(steps(got), []int{5}) {
-		t.Errorf("no run there: steps %v, want 5", steps(got))
+	if _, got := eventtest.Read(t, dir); !slices.Equal(eventtest.Steps(got), []int{5}) {
+		t.Errorf("no run there: steps %v, want 5", eventtest.Steps(got))
 	}
 }
 
@@ -271,14 +131,14 @@ func TestCut(t *testing.T) {
 	whole := t.TempDir()
 	w, err := Create(whole, false)
 	write(t, w, err, 1, 2, 3)
-	names, _ := contents(t, whole)
+	names, _ := eventtest.Read(t, whole)
 	text, err := os.ReadFile(filepath.Join(whole, names[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range text {
-		items, _ := parse(t, text[:n])
-		want := append(steps(items), 9)
+		items, _, _ := eventtest.Parse(text[:n])
+		want := append(eventtest.Steps(items), 9)
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, names[0]), text[:n], 0o644); err != nil {
 			t.Fatal(err)
@@ -290,8 +150,8 @@ func TestCut(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, got := contents(t, dir); !slices.Equal(steps(got), want) {
-			t.Errorf("cut at %d: steps %v, want %v", n, steps(got), want)
+		if _, got := eventtest.Read(t, dir); !slices.Equal(eventtest.Steps(got), want) {
+			t.Errorf("cut at %d: steps %v, want %v", n, eventtest.Steps(got), want)
 		}
 	}
 }
