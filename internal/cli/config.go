@@ -135,6 +135,9 @@ func (p *plan) effective(settings map[string]any) {
 	if e, _ := algo(p.Algo); p.HoldoutClients == 0 || e.Stepless {
 		delete(settings, "holdout-steps")
 	}
+	if p.Tensorboard == "" {
+		delete(settings, "tensorboard")
+	}
 	if p.DataDir == "" { // Source says where the data were found
 		delete(settings, "data-dir")
 	}

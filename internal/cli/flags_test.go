@@ -87,7 +87,7 @@ func typeName(p algorithms.Param) string {
 
 // TestEveryFlagRefuses gives each flag what cannot be its value.
 func TestEveryFlagRefuses(t *testing.T) {
-	free := []string{"data-dir", "out", "resume"} // any text will do
+	free := []string{"data-dir", "out", "resume", "tensorboard"} // any text will do
 	t.Chdir(t.TempDir())
 	for _, p := range allFlags() {
 		bad := []string{""}

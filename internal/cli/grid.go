@@ -140,7 +140,7 @@ func (c *cell) look(replace bool) error {
 	old := new(pastRecord)
 	switch err := results.Config(dir, old); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return c.plan.placeEvents(replace) // those of another sweep may be there
 	case err != nil:
 		return err
 	}

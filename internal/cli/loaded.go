@@ -37,6 +37,7 @@ func load(dir, dataDir string, workers int, stderr io.Writer) (*loaded, error) {
 	if dataDir != "" {
 		flags["data-dir"] = dataDir
 	}
+	delete(flags, "tensorboard") // to which nothing is written either
 	flags["workers"] = strconv.Itoa(workers)
 	p, err := newPlan(texts{}.with(flags), time.Now())
 	if err != nil {

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -79,7 +81,18 @@ func check(ts texts, now time.Time) (*plan, error) {
 			return nil, usagef("--out %w", err)
 		}
 	}
-	return p, nil
+	return p, p.placeEvents(p.Force || p.Resume != "")
+}
+
+// placeEvents returns an error if the event files have no place, or would be beside others that are not to be replaced.
+func (p *plan) placeEvents(replace bool) error {
+	if p.Tensorboard == "" {
+		return nil
+	}
+	if err := results.CheckEvents(p.Tensorboard, cmp.Or(p.fresh, filepath.Base(p.Out)), replace); err != nil {
+		return usagef("--tensorboard %w", err)
+	}
+	return nil
 }
 
 // locate finds the data set, and takes its defaults.

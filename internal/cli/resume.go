@@ -20,7 +20,7 @@ import (
 )
 
 // free are the flags that change no result, and may differ from those of a run that is resumed. So may --rounds, upwards.
-var free = []string{"resume", "rounds", "workers", "checkpoint-every", "data-dir", "quiet", "log-format"}
+var free = []string{"resume", "rounds", "workers", "checkpoint-every", "data-dir", "quiet", "log-format", "tensorboard"}
 
 // recorded are the flags that config.json keeps to resume the run with.
 func recorded(ts texts) map[string]string {

@@ -39,6 +39,7 @@ type settings struct {
 	Out, Resume   string
 	Quiet, Force  bool
 	LogFormat     string
+	Tensorboard   string // folder; "" for no event files
 
 	CheckpointEvery int // rounds; 0 for no checkpoint at all
 
@@ -134,6 +135,7 @@ func (s *settings) options() []option {
 		{Param: choice("resume", "folder of a run to go on with, from its last checkpoint", &s.Resume), category: categoryOutput, shown: "none"},
 		{Param: algorithms.Param{Name: "force", Usage: "replace the run that the folder holds", Value: &s.Force}, category: categoryOutput},
 		{Param: choice("log-format", "how the run says on stderr how it goes: lines for people, or a JSON object a line", &s.LogFormat, formatText, formatJSON), category: categoryOutput},
+		{Param: choice("tensorboard", "folder for TensorBoard's event files, in which each run has one of its own name", &s.Tensorboard), category: categoryOutput, shown: "none"},
 		{Param: algorithms.Param{Name: "quiet", Usage: "print the summary alone", Value: &s.Quiet}, category: categoryOutput},
 	}
 }

@@ -42,7 +42,11 @@ round, after rounds 1 and 10 and after the last. Images are numbered as by eval 
 
 Ctrl-C and SIGTERM end a run in order, after the round at hand and with a checkpoint; a second one ends it at once. --resume
 goes on from a run's last checkpoint with the run's own settings, and ends with the results of a run that was never stopped.
-Beside it, --rounds may be larger, and --workers, --checkpoint-every, --data-dir, --quiet and --log-format may be what they like.
+Beside it, --rounds may be larger, and --workers, --checkpoint-every, --data-dir, --quiet, --log-format and --tensorboard may be
+what they like.
+
+--tensorboard DIR makes a folder in DIR for each run, of the same name as the run's own, with all numbers of each evaluation for
+TensorBoard. A run that is resumed goes on there.
 
 How the run goes is said on stderr, its result on stdout. With --quiet, what is of note is in config.json alone.
 
@@ -240,6 +244,7 @@ func (p *plan) head() results.Head {
 	return results.Head{
 		Algo: p.Algo, Dataset: p.Dataset, Regime: p.regime, Model: p.Model, Seed: uint64(p.Seed), Rounds: p.Rounds,
 		Validates: p.ValFraction > 0, Fails: p.DropRate > 0 || p.StragglerRate > 0, Watches: p.watched != nil,
+		Events: p.Tensorboard,
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"fedbayes/internal/federation"
 	"fedbayes/internal/results"
+	"fedbayes/internal/tensorboard/eventtest"
 )
 
 // alone makes the test binary run TestFull in a process of its own, whose limit no other file meets.
@@ -34,9 +36,11 @@ func within(t *testing.T, n int, f func()) {
 	f()
 }
 
-// fill records a run into a folder and returns the first error.
-func fill(dir string) error {
-	r, err := results.Create(dir, false, head, map[string]int{"answer": 42})
+// fill records a run into a folder, and its event file below another, and returns the first error.
+func fill(dir, events string) error {
+	h := head
+	h.Events = events
+	r, err := results.Create(dir, false, h, map[string]int{"answer": 42})
 	if err != nil {
 		return err
 	}
@@ -49,8 +53,8 @@ func fill(dir string) error {
 	return errors.Join(err, end)
 }
 
-// TestFull: wherever the device is full, both CSVs hold whole rows, an evaluation's rows of clients.csv or none of them,
-// and no temporary file stays.
+// TestFull: wherever the device is full, both CSVs hold whole rows, an evaluation's rows of clients.csv or none of them, an
+// event file whole records, and no temporary file stays.
 func TestFull(t *testing.T) {
 	if os.Getenv(alone) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestFull$")
@@ -60,17 +64,23 @@ func TestFull(t *testing.T) {
 		}
 		return
 	}
+	most := 0 // evaluations in an event file
 	for room := 0; room < 700; room += 7 {
-		dir := t.TempDir()
+		dir, events := t.TempDir(), t.TempDir()
 		var err error
-		within(t, room, func() { err = fill(dir) })
+		within(t, room, func() { err = fill(dir, events) })
 		if err == nil {
 			t.Errorf("%d bytes: no error", room)
 		}
+		names, shown := eventtest.Read(t, filepath.Join(events, filepath.Base(dir)))
 		entries, err := os.ReadDir(dir)
 		if err != nil && !os.IsNotExist(err) { // a run that could not begin leaves nothing
 			t.Fatal(err)
 		}
+		if begun := len(entries) > 0; begun != (len(names) == 1) {
+			t.Errorf("%d bytes: files %v, event files %v", room, entries, names)
+		}
+		most = max(most, len(eventtest.Steps(shown)))
 		for _, e := range entries {
 			switch text := read(t, dir, e.Name()); {
 			case strings.HasSuffix(e.Name(), ".csv"):
@@ -88,5 +98,8 @@ func TestFull(t *testing.T) {
 				t.Errorf("%d bytes: left %s", room, e.Name())
 			}
 		}
+	}
+	if most == 0 {
+		t.Error("no event file holds an evaluation")
 	}
 }

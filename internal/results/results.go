@@ -21,6 +21,7 @@ import (
 
 	"fedbayes/internal/checkpoint"
 	"fedbayes/internal/federation"
+	"fedbayes/internal/tensorboard"
 )
 
 // The files of a run.
@@ -50,6 +51,8 @@ type Head struct {
 
 	Validates, Fails bool // whether rounds.csv has the columns of validation, and those of clients that drop out or are slow
 	Watches          bool // whether there is a beliefs.csv
+
+	Events string // folder in which the run's event files have one of the run's name; "" if there are to be none
 }
 
 // A Run records one run into its folder.
@@ -59,7 +62,8 @@ type Run struct {
 	name    string // of the run, in the CSVs
 	rounds  *os.File
 	clients *os.File
-	beliefs *os.File // nil if the run has none
+	beliefs *os.File            // nil if the run has none
+	events  *tensorboard.Writer // likewise
 	sum     Summary
 	recent  []accuracies // of the last evaluations, at most meanOver
 
@@ -140,8 +144,9 @@ func Fresh(parent, name string) (string, error) {
 	}
 }
 
-// Create makes the folder with the heads of both CSVs and config.json. With force, the files of a run that is already
-// there are removed, and no others; without, they are a *Held error, and so is, with force too, a run that still goes on.
+// Create makes the folder with the heads of the CSVs and config.json, and begins the event file. With force, the files of a
+// run that is already there are removed, and no others; without, they are a *Held error, and so is, with force too, a run
+// that still goes on.
 func Create(dir string, force bool, head Head, config any) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -161,7 +166,7 @@ func Create(dir string, force bool, head Head, config any) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{head: head, dir: dir, name: filepath.Base(dir)}
-	if err := r.begin(config); err != nil {
+	if err := r.begin(force, config); err != nil {
 		var other *Held
 		if !errors.As(err, &other) {
 			_ = clear(dir)     // no use to anyone, and in the way of the next run
@@ -193,7 +198,7 @@ func (r *Run) sheets() []sheet {
 }
 
 // begin makes the files.
-func (r *Run) begin(config any) error {
+func (r *Run) begin(force bool, config any) error {
 	for _, f := range r.sheets() {
 		// Not even a run that started at the same moment is overwritten.
 		file, err := os.OpenFile(filepath.Join(r.dir, f.name), os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
@@ -211,7 +216,14 @@ func (r *Run) begin(config any) error {
 			return err
 		}
 	}
-	return r.writeJSON(configFile, config)
+	if err := r.writeJSON(configFile, config); err != nil || r.head.Events == "" {
+		return err
+	}
+	var err error
+	if r.events, err = tensorboard.Create(r.eventsDir(), force); err != nil {
+		return fmt.Errorf("event files: %w", err)
+	}
+	return nil
 }
 
 // claim makes sure that nobody writes the run in a folder that is to be replaced, and keeps others from replacing it until
@@ -294,6 +306,9 @@ func (r *Run) Evaluation(e federation.Evaluation) error {
 	if err := appendRows(r.clients, rows...); err != nil {
 		return err
 	}
+	if err := r.show(e); err != nil {
+		return err
+	}
 	if err := appendRows(r.rounds, roundRow(r.name, r.head, e)); err != nil {
 		return err
 	}
@@ -317,13 +332,16 @@ func (r *Run) Finish(res federation.Result, runErr error) (Summary, error) {
 	return r.sum, errors.Join(err, r.close())
 }
 
-// close closes the CSVs that are open.
+// close closes the files that are open.
 func (r *Run) close() error {
 	var errs []error
 	for _, f := range []*os.File{r.rounds, r.clients, r.beliefs} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
+	}
+	if r.events != nil {
+		errs = append(errs, r.events.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -13,6 +13,7 @@ import (
 
 	"fedbayes/internal/checkpoint"
 	"fedbayes/internal/federation"
+	"fedbayes/internal/tensorboard"
 )
 
 // Facts are what decides the results of a run, by name: two runs with the same facts have the same results.
@@ -83,8 +84,8 @@ func Config(dir string, v any) error {
 }
 
 // Resume opens the run in a folder to go on from its newest whole checkpoint, of which damaged ones are newer. Nothing is
-// changed until [Run.Restore]; then the CSVs are cut to what they were at the checkpoint, config.json becomes config, and
-// summary.json, reliability.csv and holdout.csv go.
+// changed until [Run.Restore]; then the CSVs and event files are cut to what they were at the checkpoint, config.json becomes
+// config, and summary.json, reliability.csv and holdout.csv go.
 //
 // An error is a *Held if the run still goes on, a *[checkpoint.Unusable] if there is no whole checkpoint, or one of a run
 // with other facts or files.
@@ -150,6 +151,12 @@ func (r *Run) Restore(s *federation.Snapshot) error {
 	if err := restore(r.dir, from.Checkpoint, s); err != nil {
 		return err
 	}
+	if r.head.Events != "" {
+		var err error
+		if r.events, err = tensorboard.Resume(r.eventsDir(), from.Round); err != nil {
+			return fmt.Errorf("event files: %w", err)
+		}
+	}
 	// A run that is killed in between is resumed from the same checkpoint, and cut once more.
 	for _, f := range slices.Backward(r.sheets()) {
 		if err := (*f.file).Truncate(*f.bytes); err != nil {
@@ -188,9 +195,14 @@ func (r *Run) Keep(s *federation.Snapshot) error {
 	if err := r.lost(); err != nil {
 		return err
 	}
-	// A checkpoint must not outlive the rows before it.
+	// A checkpoint must not outlive the rows and events before it.
 	for _, f := range r.sheets() {
 		if err := (*f.file).Sync(); err != nil {
+			return err
+		}
+	}
+	if r.events != nil {
+		if err := r.events.Sync(); err != nil {
 			return err
 		}
 	}
