@@ -76,9 +76,6 @@ func (m *FedHBNIW) Idle() map[string]string {
 	if m.GM == "mode" {
 		idle["temperature"] = "with --gm mode no network is drawn"
 	}
-	if m.KeepProb == 1 {
-		idle["inverted"] = "with --keep-prob 1 nothing is dropped"
-	}
 	if m.PriorWeight == 0 {
 		idle["niw"] = "with --prior-weight 0 nothing holds a client near the server's mean"
 	}

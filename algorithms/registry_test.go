@@ -100,12 +100,12 @@ func TestIdle(t *testing.T) {
 	fixed, apart := NewPerFedAvg(), NewPFedMe()
 	fixed.InnerLR, apart.Lambda = 0, 0
 	loose := NewFedHBNIW()
-	loose.PriorWeight, loose.KeepProb, loose.GM = 0, 1, "student-t"
+	loose.PriorWeight, loose.GM = 0, "student-t"
 	for _, tt := range []struct {
 		m    Algorithm
 		want []string
 	}{
-		{erase(loose), []string{"inverted", "niw"}},
+		{erase(loose), []string{"niw"}},
 		{erase(NewFedHBNIW()), []string{"temperature"}},
 		{erase(closed), []string{"lr-global", "momentum", "optimizer-state", "update-order", "weight-decay"}},
 		{erase(NewPFedBayes()), []string{"momentum", "weight-decay"}},
