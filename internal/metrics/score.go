@@ -75,7 +75,7 @@ func mixture(logp []float32, members, stride, classes, y int) score {
 		logMean := math.Log(p)
 		if p > 0 {
 			e.entropy -= p * logMean
-			e.mi += plogp*scale - p*logMean // of this class; ≥ 0, because p·log p is convex
+			e.mi += max(0, plogp*scale-p*logMean) // of this class; less than 0 by rounding alone, because p·log p is convex
 		}
 		if p > e.confidence {
 			e.class, e.confidence = c, p
