@@ -13,8 +13,8 @@ import (
 	"fedbayes/internal/tensorboard/eventtest"
 )
 
-// golden is what the RecordWriter of TensorBoard 2.21 makes of three Events: a version, a START at step 10 and two numbers at
-// step 300, at the seconds below.
+// golden is what scripts/compare/events.py printed, with TensorBoard 2.21: a version, a START at step 10 and two numbers
+// at step 300, at the times below.
 const golden = "1800000000000000a37f4b2209000010185cc3da411a0d627261696e2e4576656e743a328a025b76" +
 	"0f000000000000006d532b0909000060185cc3da41100a3a0208012c8b35be" +
 	"33000000000000000ca72056090000b0185cc3da4110ac022a250a120a0b61636375726163792f706d157b146e3f0a0f0a08747261696e2f6b6c156f1283ba5073954c"
