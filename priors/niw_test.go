@@ -79,7 +79,8 @@ func (q niw64) free64(lambda0 float64, ms [][]float64, keep []float64) float64 {
 	for _, m := range ms {
 		quad := 0.0
 		for k, v := range q.v {
-			quad += (keep[k]*math.Pow(m[k]-q.m0[k], 2) + (1-keep[k])*q.m0[k]*q.m0[k] + 1e-8) / v
+			away, m0 := m[k]-q.m0[k], q.m0[k]
+			quad += (keep[k]*away*away + (1-keep[k])*m0*m0 + 1e-8) / v
 		}
 		f += 0.5 * (logV - d*math.Ln2 - psi + q.n0*quad + d/q.l0 + d*math.Log(2*math.Pi))
 	}
