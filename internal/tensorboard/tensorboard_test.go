@@ -20,10 +20,9 @@ const golden = "1800000000000000a37f4b2209000010185cc3da411a0d627261696e2e457665
 	"33000000000000000ca72056090000b0185cc3da4110ac022a250a120a0b61636375726163792f706d157b146e3f0a0f0a08747261696e2f6b6c156f1283ba5073954c"
 
 func TestGolden(t *testing.T) {
-	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
 	got := hex.EncodeToString(records(
-		version(at(1796042848250)), start(at(1796042849500), 10),
-		summary(at(1796042850750), 300, []Scalar{{"accuracy/pm", 0.93}, {"train/kl", -1e-3}}),
+		version(time.UnixMilli(1796042848250)), start(time.UnixMilli(1796042849500), 10),
+		summary(time.UnixMilli(1796042850750), 300, []Scalar{{"accuracy/pm", 0.93}, {"train/kl", -1e-3}}),
 	))
 	if got != golden {
 		t.Errorf("records\n%s\nwant\n%s", got, golden)
