@@ -26,7 +26,7 @@ func (s *sweep) newBoard(left []*cell, stdout, stderr io.Writer) *board {
 		c.plan.watch = c.share
 		rounds += c.plan.Rounds
 	}
-	if len(left) > 0 && !s.quiet && isTerminal(stderr) {
+	if len(left) > 0 && !s.quiet && s.format == formatText && isTerminal(stderr) {
 		b.bar = newBar(rounds, 0, stderr, columns(stderr))
 		b.describe()
 	}

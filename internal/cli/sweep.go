@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"os/signal"
@@ -44,6 +45,9 @@ the others are run anew. With --checkpoint-every these go on from their last che
 diverges leaves the others to go on, and a number in the table; any other failure ends the sweep. --force replaces runs with
 other settings that are in the way.
 
+With --log-format json each line on stderr is an object: the sweep, each run as it begins and as it is finished, failed or
+interrupted, with its seed and its values in the grid, and the end. What is on stdout is the same.
+
 --print-commands writes a line for a shell for each run that is not finished, for the queue of a cluster. When all are done,
 the same sweep without it makes the CSV and the table.`
 
@@ -58,7 +62,7 @@ func sweepCommand(stderr io.Writer) *cli.Command {
 	}
 	for _, f := range ts.addSettings() {
 		switch f.Names()[0] {
-		case "resume", "log-format": // it does so unasked, and its runs say nothing
+		case "resume": // it does so unasked
 			continue
 		case "out":
 			f = ts.add("out", "folder of the runs' folders", "results/sweep_<flags of the grid>-<sum of the others>", categoryOutput, false)
@@ -66,6 +70,8 @@ func sweepCommand(stderr io.Writer) *cli.Command {
 			f = ts.add("force", "replace runs with other settings", "false", categoryOutput, true)
 		case "quiet":
 			f = ts.add("quiet", "show no progress, and no notes", "false", categoryOutput, true)
+		case "log-format":
+			f = ts.add("log-format", "how the sweep says on stderr how it goes: a bar on a terminal and notes, or a JSON object a line [text, json]", formatText, categoryOutput, false)
 		case "workers":
 			f = ts.add("workers", "clients of a run that run at the same time; no result depends on it", "the cores, divided by the jobs", "", false)
 		case "checkpoint-every":
@@ -74,7 +80,6 @@ func sweepCommand(stderr io.Writer) *cli.Command {
 		flags = append(flags, f)
 	}
 	delete(ts, "resume")
-	delete(ts, "log-format")
 	return &cli.Command{
 		Name: "sweep", Usage: "train over a grid of settings and seeds",
 		UsageText: "fedbayes sweep --grid FLAG=VALUE,VALUE... [--seeds SEED,SEED...] [flags]", Description: sweepHelp,
@@ -83,21 +88,26 @@ func sweepCommand(stderr io.Writer) *cli.Command {
 			if err := atMost(c, 0); err != nil {
 				return err
 			}
-			ctx, release := untilSignal(c.Context)
-			defer release()
-			s, err := newSweep(ts, *grid, time.Now())
-			if err != nil {
-				return err
-			}
-			if s.commands {
-				for _, cell := range s.left() {
-					fmt.Fprintln(c.App.Writer, cell.command(os.Args[0]))
-				}
-				return nil
-			}
-			return s.run(ctx, c.App.Writer, stderr)
+			return inFormat(ts, stderr, sweepWhat(c, ts, *grid, stderr))
 		},
 	}
+}
+
+// sweepWhat does what the flags of sweep say: run it, or write its commands.
+func sweepWhat(c *cli.Context, ts texts, grid []string, stderr io.Writer) error {
+	ctx, release := untilSignal(c.Context)
+	defer release()
+	s, err := newSweep(ts, grid, time.Now())
+	if err != nil {
+		return err
+	}
+	if s.commands {
+		for _, cell := range s.left() {
+			fmt.Fprintln(c.App.Writer, cell.command(os.Args[0]))
+		}
+		return nil
+	}
+	return s.run(ctx, c.App.Writer, stderr)
 }
 
 // A sweep is a checked command line of sweep.
@@ -111,11 +121,12 @@ type sweep struct {
 
 	jobs                     int // 0 for as many as there are cores
 	replace, quiet, commands bool
+	format                   string // of what it says on stderr
 }
 
 // newSweep plans every run, and looks which of them are there already. It writes nothing.
 func newSweep(ts texts, specs []string, now time.Time) (*sweep, error) {
-	s := &sweep{given: ts, now: now}
+	s := &sweep{given: ts, now: now, format: formatText}
 	var err error
 	if s.axes, err = parseGrid(specs, ts); err != nil {
 		return nil, err
@@ -157,6 +168,7 @@ func (s *sweep) take() error {
 	seed := defaults().Seed
 	for _, p := range []algorithms.Param{
 		{Name: "seed", Value: &seed, Max: math.Inf(1)}, {Name: "jobs", Value: &s.jobs, Min: 1, Max: math.Inf(1)},
+		{Name: "log-format", Value: &s.format, OneOf: []string{formatText, formatJSON}},
 		{Name: "force", Value: &s.replace}, {Name: "quiet", Value: &s.quiet}, {Name: "print-commands", Value: &s.commands}, {Name: "out", Value: &s.dir},
 	} {
 		if err := ts.assign(p); err != nil {
@@ -201,29 +213,33 @@ func (s *sweep) run(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 	}
 	left := s.left()
-	if err := s.prepare(ctx, left, stderr); err != nil {
+	log := s.newLog(stderr)
+	if err := s.prepare(ctx, left, log); err != nil {
 		return err
 	}
+	log.say(slog.LevelInfo, "sweep", "runs", len(s.cells), "done_before", len(s.cells)-len(left), "jobs", s.jobs, "out", s.dir)
 	shown := s.newBoard(left, stdout, stderr)
 	waited := func() {}
 	if slices.ContainsFunc(left, func(c *cell) bool { return c.plan.CheckpointEvery > 0 }) {
-		waited = patience(ctx, aMoment, notes{stderr}.note)
+		waited = patience(ctx, aMoment, log.note)
 	}
-	done, err := s.train(ctx, left, shown)
+	done, err := s.train(ctx, left, shown, log)
 	waited()
 	shown.stop()
 	switch {
 	case err == nil:
-		return s.conclude(stdout)
+		return s.conclude(stdout, log)
 	case ctx.Err() != nil:
+		log.say(slog.LevelInfo, "end", "status", "interrupted", "runs", done)
 		return interruption(ctx, "after %d of %s; what is finished is in %s, and the same command goes on", done, counted(len(left), "run"), s.dir)
 	}
+	log.say(slog.LevelInfo, "end", "status", "failed", "runs", done)
 	return fmt.Errorf("%w (what is finished is kept, and the same command goes on)", err)
 }
 
 // prepare loads the data of the runs, once for all, divides them once for each way to do so, so that no run fails for them
 // after hours, and settles how many runs go at the same time.
-func (s *sweep) prepare(ctx context.Context, left []*cell, stderr io.Writer) error {
+func (s *sweep) prepare(ctx context.Context, left []*cell, log *sweepLog) error {
 	data := newShelf()
 	seen, said := map[string]bool{}, map[string]bool{}
 	var most uint64
@@ -247,7 +263,7 @@ func (s *sweep) prepare(ctx context.Context, left []*cell, stderr io.Writer) err
 		most = max(most, shared+uint64(p.Clients)*client)
 		for _, note := range p.notes {
 			if !said[note] && !s.quiet {
-				fmt.Fprintf(stderr, "note: %s\n", note)
+				log.note(note)
 			}
 			said[note] = true
 		}
@@ -269,7 +285,7 @@ func (s *sweep) prepare(ctx context.Context, left []*cell, stderr io.Writer) err
 }
 
 // train does the runs, and returns how many came to their end. An error ends those that go on, unless their run diverged.
-func (s *sweep) train(ctx context.Context, left []*cell, shown *board) (done int, err error) {
+func (s *sweep) train(ctx context.Context, left []*cell, shown *board, log *sweepLog) (done int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var next, ended atomic.Int64
@@ -282,7 +298,9 @@ func (s *sweep) train(ctx context.Context, left []*cell, shown *board) (done int
 				if k >= len(left) {
 					return
 				}
+				log.begun(left[k])
 				line, err := left[k].train(ctx, s.now)
+				log.ended(left[k], err)
 				if err != nil && !diverged(err) {
 					errs[k] = fmt.Errorf("%s: %w", left[k].label, err)
 					cancel()
@@ -320,9 +338,10 @@ func (c *cell) train(ctx context.Context, now time.Time) (line string, err error
 }
 
 // conclude writes the CSV and the table of the sweep.
-func (s *sweep) conclude(stdout io.Writer) error {
+func (s *sweep) conclude(stdout io.Writer, log *sweepLog) error {
 	var rows []row
 	var members []results.Member
+	diverged := 0
 	for i := 0; i < len(s.cells); i += len(s.seeds) {
 		cells := s.cells[i : i+len(s.seeds)]
 		more, err := cells[0].others(s.axes, s.seeds, s.given, s.dir, s.now)
@@ -337,6 +356,9 @@ func (s *sweep) conclude(stdout io.Writer) error {
 			}
 			if sum == nil {
 				return fmt.Errorf("%s: %w", c.plan.Out, results.ErrLost)
+			}
+			if sum.Status == results.Diverged {
+				diverged++
 			}
 			r.runs = append(r.runs, sum)
 			members = append(members, results.Member{Dir: c.plan.Out, Values: c.values, Head: c.plan.head()})
@@ -358,6 +380,7 @@ func (s *sweep) conclude(stdout io.Writer) error {
 	}); err != nil {
 		return err
 	}
+	log.say(slog.LevelInfo, "end", "status", "finished", "runs", len(members), "diverged", diverged, "csv", joined)
 	fmt.Fprintf(stdout, "\n%s\nall rounds: %s\n", table, joined)
 	return nil
 }
