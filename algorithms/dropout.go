@@ -46,11 +46,13 @@ func (p Dropout) Random() bool { return p.Keep < 1 }
 func kept(net *layers.Model, p float64) []float32 {
 	keep := make([]float32, net.Size())
 	for _, s := range net.Segments {
-		for k := range s.Of(keep) {
-			s.Of(keep)[k] = 1
-			if layers.Columns(s) > 0 {
-				s.Of(keep)[k] = float32(p)
-			}
+		of := float32(1)
+		if layers.Columns(s) > 0 {
+			of = float32(p)
+		}
+		part := s.Of(keep)
+		for k := range part {
+			part[k] = of
 		}
 	}
 	return keep
