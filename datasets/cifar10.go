@@ -45,9 +45,9 @@ func cifar10() Entry {
 			Name: "cifar-10-binary.tar.gz", Size: 170_052_171, SHA256: cifar10Sum,
 			From: []string{cifar10Archive, "https://cave.cs.toronto.edu/kriz/cifar-10-binary.tar.gz"},
 		}},
-		begins:  []uint8{6, 9, 9, 4, 1, 1, 2, 7, 8, 3, 4, 7, 7, 2, 9, 9, 9, 3, 2, 6},
-		load:    loadCIFAR10,
-		loadTar: loadCIFAR10Tar,
+		begins: []uint8{6, 9, 9, 4, 1, 1, 2, 7, 8, 3, 4, 7, 7, 2, 9, 9, 9, 3, 2, 6},
+		load:   loadCIFAR10,
+		unpack: loadCIFAR10Tar,
 	}
 }
 

@@ -15,6 +15,9 @@ type Dataset struct {
 	Source  string    // where it was read from: "embedded", a folder, or a file
 	Notes   []string  // what a user should know of this copy, one line each; usually none
 
+	ClassNames []string // of an open data set, if its labels are texts; see Entry.As
+	Sum        string   // SHA-256 of an open data set's file, unpacked
+
 	Training int      // examples of the published training files, which come first; 0 where nothing tells them from those for testing
 	Owner    []int    // [N], the number of the client whose example it is; nil where the data do not say
 	Owners   []string // what these clients are called, by number

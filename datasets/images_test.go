@@ -158,6 +158,54 @@ func TestLabelled(t *testing.T) {
 	}
 }
 
+// readings are a data set of three numbers.
+func readings() Entry {
+	return Entry{Name: "readings", Classes: 2, Names: []string{"off", "on"}, Shape: []int{3}}
+}
+
+func TestImagesThatAreNone(t *testing.T) {
+	for _, test := range []struct {
+		text     string
+		values   []float32
+		labels   []uint8
+		labelled bool
+	}{
+		{"0.5,-1,2e3\n", []float32{0.5, -1, 2000}, []uint8{0}, false},
+		{"1,0.5,-1,2e3\noff,1,1,1\n", []float32{0.5, -1, 2000, 1, 1, 1}, []uint8{1, 0}, true},
+		{"a,b,c\n0.5,-1,2e3\n", []float32{0.5, -1, 2000}, []uint8{0}, false},
+		{"\ufeffa,client,b,label,c\n0.5,x,-1,on,2e3\n", []float32{0.5, -1, 2000}, []uint8{1}, true},
+		{"client,a,b,c\nx,0.5,-1,2e3\n", []float32{0.5, -1, 2000}, []uint8{0}, false},
+	} {
+		d, labelled, err := readings().images(strings.NewReader(test.text))
+		if err != nil {
+			t.Errorf("%q: %v", test.text, err)
+			continue
+		}
+		if all := d.All(); !slices.Equal(all.X, test.values) || !slices.Equal(d.Labels, test.labels) || labelled != test.labelled || all.Len() != len(test.labels) {
+			t.Errorf("%q: got %v with %v (%t), want %v with %v (%t)", test.text, all.X, d.Labels, labelled, test.values, test.labels, test.labelled)
+		}
+	}
+	for text, want := range map[string]string{
+		"1,2\n":                    "line 1: 2 values, want 3, or 4 with a label in front",
+		"a,b,label\n1,2,0\n":       "line 1: 3 values, want 3, or 4 with a label in front",
+		"1,2,3\n1,x,3\n":           `line 2: value 2 of the example is "x", want a finite number`,
+		"1,2,NaN\n":                `line 1: value 3 of the example is "NaN", want a finite number`,
+		"up,1,2,3\n":               `line 1: label "up", want 0 to 1`,
+		"a,b,c\n":                  "no example in it",
+		"\x89PNG\r\n\x1a\n":        "readings has no images: want a CSV with 3 values a row",
+		string(idxFile(nil, 1, 3)): "readings has no images: want a CSV with 3 values a row",
+	} {
+		if d, _, err := readings().images(strings.NewReader(text)); err == nil || d != nil || err.Error() != want {
+			t.Errorf("%q: got %v, %v, want %s", text, d, err, want)
+		}
+	}
+	bare := filepath.Join(t.TempDir(), "bare.csv")
+	writeFile(t, bare, []byte("1,2,3\n"))
+	if _, err := readings().Labelled(bare); err == nil || err.Error() != bare+": it has no labels: want a CSV with label and 3 values a row" {
+		t.Errorf("without labels: %v", err)
+	}
+}
+
 func TestClassNames(t *testing.T) {
 	for _, e := range All() {
 		seen := map[string]bool{}
@@ -183,16 +231,15 @@ func TestClassNames(t *testing.T) {
 }
 
 func FuzzImages(f *testing.F) {
-	f.Add([]byte("2,0,1,2,253,254,255\n"), false)
-	f.Add([]byte("label,0,1,2,3,4,5\n1,0,1,2,253,254,255\n"), false)
-	f.Add(pngOf(f, shades(3, 1, 2, 3, 4, 5, 6)), true)
-	f.Add(pngOf(f, painted(color.White, color.Black)), true)
-	f.Add(idxFile([]byte{1, 2, 3, 4, 5, 6}, 1, 2, 3), false)
-	f.Fuzz(func(t *testing.T, file []byte, colours bool) {
-		e := small()
-		if colours {
-			e = colourful()
-		}
+	f.Add([]byte("2,0,1,2,253,254,255\n"), 0)
+	f.Add([]byte("label,0,1,2,3,4,5\n1,0,1,2,253,254,255\n"), 0)
+	f.Add(pngOf(f, shades(3, 1, 2, 3, 4, 5, 6)), 1)
+	f.Add(pngOf(f, painted(color.White, color.Black)), 1)
+	f.Add(idxFile([]byte{1, 2, 3, 4, 5, 6}, 1, 2, 3), 0)
+	f.Add([]byte("a,client,b,label,c\n0.5,x,-1,on,2e3\n"), 2)
+	f.Fuzz(func(t *testing.T, file []byte, of int) {
+		all := []Entry{small(), colourful(), readings()}
+		e := all[uint(of)%uint(len(all))]
 		d, _, err := e.images(bytes.NewReader(file))
 		if err != nil {
 			if strings.TrimSpace(err.Error()) == "" {
@@ -200,8 +247,8 @@ func FuzzImages(f *testing.F) {
 			}
 			return
 		}
-		if d.Len() == 0 || len(d.Pixels) != d.Len()*size(e.Shape) || len(d.Pixels) > 1100*(1+len(file)) {
-			t.Errorf("%d images of %d values from %d bytes", d.Len(), len(d.Pixels), len(file))
+		if n := len(d.Pixels) + len(d.Values); d.Len() == 0 || n != d.Len()*size(e.Shape) || n > 1100*(1+len(file)) {
+			t.Errorf("%d images of %d values from %d bytes", d.Len(), n, len(file))
 		}
 		for _, c := range d.Labels {
 			if int(c) >= e.Classes {

@@ -115,22 +115,26 @@ func readImages(fsys fs.FS, e Entry, images, labels string) (*Dataset, error) {
 	if !slices.Equal(x.extents[1:], e.Shape) {
 		return nil, fmt.Errorf("%s: images of %v, want %v", images, x.extents[1:], e.Shape)
 	}
-	return readLabels(fsys, e, labels, x.data, images)
+	y, err := readLabels(fsys, e, labels, x.extents[0], images)
+	if err != nil {
+		return nil, err
+	}
+	return e.dataset(x.data, y), nil
 }
 
-// readLabels reads the labels of images that were read from another file.
-func readLabels(fsys fs.FS, e Entry, labels string, pixels []uint8, images string) (*Dataset, error) {
+// readLabels reads the labels of n examples that were read from another file.
+func readLabels(fsys fs.FS, e Entry, labels string, n int, examples string) ([]uint8, error) {
 	y, err := readIDX(fsys, labels, 1)
 	if err != nil {
 		return nil, err
 	}
-	if n := len(pixels) / size(e.Shape); y.extents[0] != n {
-		return nil, fmt.Errorf("%s: %d labels, but %d images in %s", labels, y.extents[0], n, images)
+	if y.extents[0] != n {
+		return nil, fmt.Errorf("%s: %d labels, but %d %ss in %s", labels, y.extents[0], n, e.Noun(), examples)
 	}
 	for i, c := range y.data {
 		if int(c) >= e.Classes {
 			return nil, fmt.Errorf("%s: label %d is %d, want 0 to %d", labels, i, c, e.Classes-1)
 		}
 	}
-	return e.dataset(pixels, y.data), nil
+	return y.data, nil
 }

@@ -18,17 +18,8 @@ func natural(d *Dataset, cfg PartitionConfig) ([]Split, []string, error) {
 		}
 		return nil, nil, fmt.Errorf("nothing says whose its %ss are: want another --partition, or one of the data sets %s", d.Noun(), strings.Join(names, ", "))
 	}
-	owned := make([][]int, len(d.Owners))
-	for i, o := range d.Owner {
-		owned[o] = append(owned[o], i)
-	}
+	owned, able := cfg.able(d)
 	least := cfg.least()
-	var able []int
-	for o := range owned {
-		if len(owned[o]) >= least {
-			able = append(able, o)
-		}
-	}
 	if len(able) < cfg.Clients {
 		return nil, nil, fmt.Errorf("--clients %d: %d of the data's %d have at least %d %ss: %s",
 			cfg.Clients, len(able), len(owned), least, d.Noun(), cfg.lower(len(able)))
@@ -47,6 +38,26 @@ func natural(d *Dataset, cfg PartitionConfig) ([]Split, []string, error) {
 		splits[i].Owner = d.Owners[o]
 	}
 	return splits, notes, nil
+}
+
+// Able returns how many clients of the data have enough examples for a natural partition.
+func Able(d *Dataset, cfg PartitionConfig) int {
+	_, able := cfg.able(d)
+	return len(able)
+}
+
+// able returns the examples of each client of the data, and which of these have enough.
+func (cfg PartitionConfig) able(d *Dataset) (owned [][]int, able []int) {
+	owned = make([][]int, len(d.Owners))
+	for i, o := range d.Owner {
+		owned[o] = append(owned[o], i)
+	}
+	for o := range owned {
+		if len(owned[o]) >= cfg.least() {
+			able = append(able, o)
+		}
+	}
+	return owned, able
 }
 
 // lower says what to ask for where so many clients have enough examples.

@@ -31,23 +31,35 @@ type Entry struct {
 	License  string
 	Classes  int
 	Names    []string  // of the classes, in lower case; nil where their numbers are all the names that they have
-	Shape    []int     // of one image: height, width, and channels if there are more than one
+	Shape    []int     // of one image: height, width, and channels if there are more than one; of another example its number of values
 	Mean     []float32 // of each channel, as [Dataset] has it; nil if pixels are divided by 255 and no more
 	Std      []float32
 	Regimes  []Regime // smallest first
 	Defaults Defaults
 
 	Files     []string    // what a folder must hold, names without ".gz"; nil if embedded
-	Archive   string      // the file that the files are published in, if they are in one
+	Archive   string      // the file that the files, or what they say, are published in, if there is one
 	Folder    string      // in Archive, of the files
+	Base      string      // the data set whose images these are, and whose files are wanted too
 	Get       string      // how to get the files, where the search for them ends with an error
+	Format    []string    // what the files are made of and how, in lines; nil where they are the published ones
 	Published []Published // what Fetch downloads, which makes up Files; nil if embedded
 	Sample    string      // an embedded data set that stands in where the files are not found; see Resolve
 
-	begins  []uint8 // the first training labels as published
-	marks   []mark  // of Files as published; tells data sets apart that use the same file names
-	load    func(fsys fs.FS, e Entry) (*Dataset, error)
-	loadTar func(r io.Reader, e Entry) (*Dataset, error) // from Archive
+	begins []uint8 // the first training labels as published
+	marks  []mark  // of Files as published; tells data sets apart that use the same file names
+	load   func(fsys fs.FS, e Entry) (*Dataset, error)
+	unpack func(r io.Reader, e Entry) (*Dataset, error) // from Archive
+
+	examples int // as published; 0 where a mark tells
+}
+
+// Noun is what an example is called, as that of [Dataset].
+func (e Entry) Noun() string {
+	if len(e.Shape) < 2 {
+		return "example"
+	}
+	return "image"
 }
 
 // Embedded reports whether the data set is part of the program.
@@ -80,7 +92,7 @@ func regimes() []Regime {
 
 // All returns the data sets in the order in which they are listed; the first is the default.
 func All() []Entry {
-	return []Entry{mnistSample(), mnist(), fashionMNISTSample(), fashionMNIST(), cifar10()}
+	return []Entry{mnistSample(), mnist(), fashionMNISTSample(), fashionMNIST(), cifar10(), mnistWriters(), hapt(), vsn(), table()}
 }
 
 // Lookup returns the data set of this name.

@@ -48,5 +48,9 @@ func loadFashionMNISTSample(fsys fs.FS, e Entry) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", images, err)
 	}
-	return readLabels(fsys, e, labels, pixels, images)
+	y, err := readLabels(fsys, e, labels, len(pixels)/size(e.Shape), images)
+	if err != nil {
+		return nil, err
+	}
+	return e.dataset(pixels, y), nil
 }

@@ -28,6 +28,13 @@ func Load(name, dataDir string) (*Dataset, error) {
 		return nil, err
 	}
 	d, err := e.read(where, packed)
+	if err == nil && e.Base != "" {
+		var base *Dataset
+		if base, err = Load(e.Base, dataDir); err != nil {
+			return nil, err
+		}
+		d, err = d.written(base, e)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %s: %s: %w", name, where, err)
 	}
@@ -48,7 +55,7 @@ func (e Entry) read(where string, packed bool) (*Dataset, error) {
 		return nil, errors.New(reason(err))
 	}
 	defer func() { _ = f.Close() }()
-	return e.loadTar(f, e)
+	return e.unpack(f, e)
 }
 
 // Find returns where Load would read the data set from: "embedded", a folder, or an archive. Of the files only the
@@ -91,7 +98,7 @@ func (e Entry) find(dataDir string) (where string, packed bool, err error) {
 		for _, dir := range []string{filepath.Join(root, e.Name), root} {
 			where, packed, lack := e.in(dir)
 			if lack == "" {
-				return where, packed, nil
+				return where, packed, e.based(dataDir)
 			}
 			looked = append(looked, dir+" ("+lack+")")
 		}
@@ -100,13 +107,33 @@ func (e Entry) find(dataDir string) (where string, packed bool, err error) {
 	if get == "" {
 		get = "put " + strings.Join(e.Files, ", ") + " there, plain or .gz"
 	}
-	return "", false, fmt.Errorf("datasets: %s: not found in %s: %s, or name their folder with --data-dir; fedbayes datasets fetch %s downloads them",
-		e.Name, strings.Join(looked, ", "), get, e.Name)
+	more := "or name their folder with --data-dir; fedbayes datasets fetch %s downloads them"
+	switch {
+	case e.Open():
+		more = "or name the file with --data-dir; fedbayes datasets %s tells what is in it"
+	case e.Published == nil:
+		more = "or name their folder with --data-dir; fedbayes datasets %s tells what they are"
+	}
+	return "", false, fmt.Errorf("datasets: %s: not found in %s: %s, "+more, e.Name, strings.Join(looked, ", "), get, e.Name)
+}
+
+// based returns an error if the data set is of the images of another, and that is not there.
+func (e Entry) based(dataDir string) error {
+	if e.Base == "" {
+		return nil
+	}
+	if _, err := Find(e.Base, dataDir); err != nil {
+		return fmt.Errorf("datasets: %s: it is of the images of %s: %w", e.Name, e.Base, err)
+	}
+	return nil
 }
 
 // in looks for the data set in one folder: its files, the folder that holds them when the archive is unpacked, the
-// archive. lack says why it is not there.
+// archive. An open data set can be a file itself. lack says why it is not there.
 func (e Entry) in(dir string) (where string, packed bool, lack string) {
+	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() && e.Open() {
+		return dir, true, ""
+	}
 	lack = lacks(dir, e.Files)
 	if lack == "" {
 		lack = foreign(os.DirFS(dir), e, All())
@@ -123,7 +150,7 @@ func (e Entry) in(dir string) (where string, packed bool, lack string) {
 	if lacks(dir, []string{e.Archive}) == "" {
 		return filepath.Join(dir, e.Archive), true, ""
 	}
-	if inside != noFolder {
+	if e.Folder != "" && inside != noFolder {
 		lack = e.Folder + " " + inside
 	}
 	return "", false, lack

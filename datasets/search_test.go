@@ -28,7 +28,8 @@ func TestRegistry(t *testing.T) {
 	var names []string
 	for _, e := range All() {
 		names = append(names, e.Name)
-		if e.About == "" || e.Origin == "" || e.License == "" || e.Classes < 2 || size(e.Shape) < 2 || len(e.Regimes) == 0 || e.load == nil {
+		if e.About == "" || e.Origin == "" || e.License == "" || !e.Open() && (e.Classes < 2 || size(e.Shape) < 2) || e.load == nil || (len(e.Regimes) == 0) != (e.Defaults.Partition != "") ||
+			e.Names != nil && len(e.Names) != e.Classes || e.Published == nil && e.Format == nil && !e.Embedded() {
 			t.Errorf("%s: entry is incomplete: %+v", e.Name, e)
 		}
 		if len(e.Mean) != len(e.Std) || (e.Mean != nil && len(e.Mean) != e.dataset(nil, nil).Channels()) {
@@ -44,10 +45,10 @@ func TestRegistry(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"mnist-sample", "mnist", "fashion-mnist-sample", "fashion-mnist", "cifar10"}; !slices.Equal(names, want) {
+	if want := []string{"mnist-sample", "mnist", "fashion-mnist-sample", "fashion-mnist", "cifar10", "mnist-writers", "hapt", "vsn", "csv"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
-	if _, err := Lookup("mnits"); err == nil || !strings.Contains(err.Error(), `no data set "mnits": want mnist-sample, mnist, fashion-mnist-sample, fashion-mnist, cifar10`) {
+	if _, err := Lookup("mnits"); err == nil || !strings.Contains(err.Error(), `no data set "mnits": want mnist-sample, mnist, fashion-mnist-sample, fashion-mnist, cifar10, mnist-writers, hapt, vsn, csv`) {
 		t.Errorf("unknown name: got %v", err)
 	}
 	if _, err := mnist().Regime("tiny"); err == nil || !strings.Contains(err.Error(), `no regime "tiny": want small, medium, large`) {

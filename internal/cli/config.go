@@ -39,11 +39,12 @@ type modelRecord struct {
 type datasetRecord struct {
 	Name          string    `json:"name"`
 	Source        string    `json:"source"` // "embedded", a folder, or an archive
-	Images        int       `json:"images"`
+	Images        int       `json:"images"` // or other examples
 	Counts        []int     `json:"images_of_class"`
 	Normalisation string    `json:"normalisation"`
 	Mean          []float32 `json:"mean,omitempty"` // of each channel
 	Std           []float32 `json:"std,omitempty"`
+	Sum           string    `json:"sha256,omitempty"` // of an open data set, whose counts do not tell it from others
 }
 
 // A splitRecord says what a reader would ask of the split. The overlaps are 0, or there would be no run.
@@ -76,7 +77,7 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 		Model: modelRecord{p.Model, p.net.Size()},
 		Dataset: datasetRecord{
 			Name: d.Name, Source: d.Source, Images: d.Len(), Counts: d.Counts(),
-			Normalisation: d.Normalisation(), Mean: d.Mean, Std: d.Std,
+			Normalisation: d.Normalisation(), Mean: d.Mean, Std: d.Std, Sum: d.Sum,
 		},
 		Notes: append([]string{}, p.notes...),
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -63,7 +64,8 @@ func describeDataset(c *cli.Context, name, dir string) error {
 		return embeddedError(e)
 	}
 	d, err := datasets.Load(name, dir)
-	if err != nil {
+	_, missing := datasets.Find(name, dir)
+	if err != nil && (missing == nil || e.Format == nil) {
 		return dataError{err}
 	}
 	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
@@ -71,26 +73,64 @@ func describeDataset(c *cli.Context, name, dir string) error {
 	fmt.Fprintf(w, "about\t%s\n", e.About)
 	fmt.Fprintf(w, "origin\t%s\n", e.Origin)
 	fmt.Fprintf(w, "licence\t%s\n", e.License)
+	label := "files"
+	for _, line := range e.Format {
+		fmt.Fprintf(w, "%s\t%s\n", label, line)
+		label = ""
+	}
+	if missing != nil { // what its files are is why one asks
+		fmt.Fprintf(w, "found\t%s\n", strings.TrimPrefix(missing.Error(), "datasets: "+name+": "))
+		return w.Flush()
+	}
+	if e.Open() {
+		e = e.As(d)
+	}
 	fmt.Fprintf(w, "found\t%s\n", d.Source)
-	fmt.Fprintf(w, "images\t%d of %s\n", d.Len(), strings.Trim(strings.Join(strings.Fields(fmt.Sprint(d.Shape)), " × "), "[]"))
+	fmt.Fprintf(w, "%ss\t%d of %s\n", d.Noun(), d.Len(), shapeOf(d))
 	fmt.Fprintf(w, "normalisation\t%s\n", d.Normalisation())
 	if d.Mean != nil {
 		fmt.Fprintf(w, "mean, std\t%v, %v\n", d.Mean, d.Std)
 	}
 	for class, n := range d.Counts() {
-		fmt.Fprintf(w, "class %d\t%d\n", class, n)
+		name := ""
+		if e.Names != nil {
+			name = ", " + e.ClassName(class)
+		}
+		fmt.Fprintf(w, "class %d\t%d%s\n", class, n, name)
+	}
+	if d.Owner != nil {
+		fmt.Fprintf(w, "its own clients\t%s\n", owners(d))
 	}
 	for _, r := range e.Regimes {
 		fmt.Fprintf(w, "regime %s\t%d training and %d test images of each label and client\n", r.Name, r.Train, r.Test)
 	}
 	if d := e.Defaults; d.Clients > 0 {
-		fmt.Fprintf(w, "clients\t%d, %d of them in a round\n", d.Clients, d.PerRound)
-		fmt.Fprintf(w, "model\t%s\n", d.Model)
+		fmt.Fprintf(w, "clients\t%d, %d of them in a round\n", d.Clients, min(d.PerRound, d.Clients))
+	}
+	if e.Defaults.Model != "" {
+		fmt.Fprintf(w, "model\t%s\n", e.Defaults.Model)
 	}
 	for _, note := range d.Notes {
 		fmt.Fprintf(w, "note\t%s\n", note)
 	}
 	return w.Flush()
+}
+
+// shapeOf is that of an example, as one reads it.
+func shapeOf(d *datasets.Dataset) string {
+	if len(d.Shape) == 1 {
+		return counted(d.Dim(), "value")
+	}
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(d.Shape)), " × "), "[]")
+}
+
+// owners says whose the examples are.
+func owners(d *datasets.Dataset) string {
+	of := make([]int, len(d.Owners))
+	for _, o := range d.Owner {
+		of[o]++
+	}
+	return fmt.Sprintf("%d, with %v %ss each", len(of), span{slices.Min(of), slices.Max(of)}, d.Noun())
 }
 
 // embeddedError refuses a folder for a data set that reads none: another one was probably meant.

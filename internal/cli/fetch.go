@@ -66,13 +66,16 @@ func fetchCommand(stderr io.Writer) *cli.Command {
 func published(name string) (datasets.Entry, error) {
 	var names []string
 	for _, e := range datasets.All() {
-		if !e.Embedded() {
+		if e.Published != nil {
 			names = append(names, e.Name)
 		}
-		if e.Name == name && e.Embedded() {
+		switch {
+		case e.Name != name:
+		case e.Embedded():
 			return e, usagef("data set %s: it is part of the program, there is nothing to download", name)
-		}
-		if e.Name == name {
+		case e.Published == nil:
+			return e, usagef("data set %s: nobody publishes it in this form (fedbayes datasets %s tells what its files are)", name, name)
+		default:
 			return e, nil
 		}
 	}

@@ -43,7 +43,7 @@ func (p *plan) bytes(d *datasets.Dataset, splits []datasets.Split) (data, client
 	if e, _ := algo(p.Algo); e.Bayesian {
 		floats = floatsBayesian
 	}
-	data = uint64(len(d.Pixels))
+	data = uint64(d.Bytes())
 	for _, s := range splits {
 		data += 4 * uint64(len(s.Train)+len(s.Val)+len(s.Test)) * uint64(d.Dim())
 	}

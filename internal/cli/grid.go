@@ -113,22 +113,22 @@ func points(axes []axis) [][]string {
 	return all
 }
 
-// newCell plans the run of a point and a seed, in a folder below dir.
-func newCell(axes []axis, values []string, seed int, given texts, dir string, now time.Time) (*cell, error) {
+// newCell plans the run of a point and a seed.
+func (s *sweep) newCell(values []string, seed int) (*cell, error) {
 	c := &cell{values: values}
 	flags := map[string]string{"seed": strconv.Itoa(seed), "force": "true", "quiet": "true"}
 	var point, label []string
-	for i, a := range axes {
+	for i, a := range s.axes {
 		flags[a.flag] = values[i]
 		point = append(point, a.flag+"-"+values[i])
 		label = append(label, a.flag+" "+values[i])
 	}
 	c.point = strings.Join(point, "-")
 	c.label = strings.Join(append(label, fmt.Sprint("seed ", seed)), ", ")
-	flags["out"] = filepath.Join(dir, strings.Join(append(point, fmt.Sprint("seed-", seed)), "-"))
-	c.given = given.with(flags)
+	flags["out"] = filepath.Join(s.dir, strings.Join(append(point, fmt.Sprint("seed-", seed)), "-"))
+	c.given = s.given.with(flags)
 	var err error
-	if c.plan, err = newPlan(c.given, now); err != nil {
+	if c.plan, err = newPlan(c.given, s.now, s.data); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.label, err)
 	}
 	return c, nil
@@ -170,17 +170,17 @@ func (c *cell) resumed(now time.Time) *plan {
 			ts[name] = c.given[name]
 		}
 	}
-	p, err := planOf(ts, now)
+	p, err := planOf(ts, now, c.plan.shelf)
 	if err != nil {
 		return nil
 	}
-	p.Workers, p.Quiet, p.shelf, p.watch = c.plan.Workers, true, c.plan.shelf, c.plan.watch
+	p.Workers, p.Quiet, p.watch = c.plan.Workers, true, c.plan.watch
 	return p
 }
 
 // others returns the runs of the cell's point with further seeds that came to their end in earlier sweeps, ascending.
-func (c *cell) others(axes []axis, seeds []int, given texts, dir string, now time.Time) ([]*cell, error) {
-	start := filepath.Join(dir, strings.TrimPrefix(c.point+"-seed-", "-"))
+func (s *sweep) others(c *cell) ([]*cell, error) {
+	start := filepath.Join(s.dir, strings.TrimPrefix(c.point+"-seed-", "-"))
 	found, err := filepath.Glob(escaped(start) + "*")
 	if err != nil {
 		return nil, err
@@ -188,14 +188,14 @@ func (c *cell) others(axes []axis, seeds []int, given texts, dir string, now tim
 	var more []int
 	for _, path := range found {
 		seed, err := strconv.Atoi(strings.TrimPrefix(path, start))
-		if err == nil && seed >= 0 && path == start+strconv.Itoa(seed) && !slices.Contains(seeds, seed) {
+		if err == nil && seed >= 0 && path == start+strconv.Itoa(seed) && !slices.Contains(s.seeds, seed) {
 			more = append(more, seed)
 		}
 	}
 	slices.Sort(more)
 	var cells []*cell
 	for _, seed := range more {
-		other, err := newCell(axes, c.values, seed, given, dir, now)
+		other, err := s.newCell(c.values, seed)
 		if err != nil {
 			return nil, err
 		}

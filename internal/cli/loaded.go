@@ -20,8 +20,8 @@ import (
 // written into the folder, and the run may go on.
 type loaded struct {
 	*plan
-	entry   datasets.Entry    // of the data set
 	about   algorithms.Entry  // of the method
+	splits  []datasets.Split  // of all clients
 	clients []datasets.Client // that take part
 	heldOut []datasets.Client
 	models  *federation.Trained
@@ -39,7 +39,7 @@ func load(dir, dataDir string, workers int, stderr io.Writer) (*loaded, error) {
 	}
 	delete(flags, "tensorboard") // to which nothing is written either
 	flags["workers"] = strconv.Itoa(workers)
-	p, err := newPlan(texts{}.with(flags), time.Now())
+	p, err := newPlan(texts{}.with(flags), time.Now(), newShelf())
 	if err != nil {
 		return nil, fmt.Errorf("--run %s: %w", dir, err)
 	}
@@ -67,11 +67,8 @@ func load(dir, dataDir string, workers int, stderr io.Writer) (*loaded, error) {
 		fmt.Fprintf(stderr, "note: version %s made the run, and this is %s\n", old.Version, v)
 	}
 	all := datasets.Clients(data, splits)
-	l := &loaded{plan: p, clients: all[:p.Clients], heldOut: all[p.Clients:]}
+	l := &loaded{plan: p, splits: splits, clients: all[:p.Clients], heldOut: all[p.Clients:]}
 	l.about, _ = algo(p.Algo)
-	if l.entry, err = datasets.Lookup(p.Dataset); err != nil {
-		return nil, err
-	}
 	l.models, err = federation.Restore(p.federation(l.clients), keeper, p.method, p.net, l.clients)
 	return l, err
 }

@@ -24,7 +24,8 @@ before and after. Before is the global model, or what a client of a method witho
    fedbayes personalize --run results/mine --client 10
 
 --data is a folder with images.idx and labels.idx, gzipped or not, or a CSV with a row for each image: its label, and its values
-from 0 to 255, after a line of names if there is one. Images have the size and polarity of the data set's, as for predict. A
+from 0 to 255, after a line of names if there is one. Images have the size and polarity of the data set's, as for predict, and
+so have the rows of a data set without images. In a run with --partition permuted they are taken in the order that they have. A
 quarter of them, drawn by the run's seed, is for testing, unless --test-data names others. --client is one that train
 --holdout-clients kept aside; their numbers follow those of the others.
 
@@ -150,7 +151,7 @@ func (p *personalization) newcomer(l *loaded, heldOut bool) (datasets.Client, er
 	if p.TestData == "" {
 		splits, _, err := datasets.Partition(data, datasets.PartitionConfig{Kind: "iid", Clients: 1, Seed: uint64(l.Seed)})
 		if err != nil {
-			return c, dataError{fmt.Errorf("--data %s: %s are too few to train and test on: want 2, or --test-data", p.Data, counted(data.Len(), "image"))}
+			return c, dataError{fmt.Errorf("--data %s: %s are too few to train and test on: want 2, or --test-data", p.Data, counted(data.Len(), data.Noun()))}
 		}
 		c.Train, c.Test = data.Examples(splits[0].Train), data.Examples(splits[0].Test)
 		return c, nil
@@ -170,7 +171,7 @@ func (l *loaded) tell(w io.Writer, n federation.Newcomer, out string) {
 		steps = ""
 	}
 	fmt.Fprintf(w, "%s: %s on %s after %s%s\n", l.Out, l.Algo, l.Dataset, counted(l.models.Round(), "round"), l.drawn(n.MC))
-	fmt.Fprintf(w, "a client of %s to train on, tested on %d\n", counted(n.Train, "image"), n.Test)
+	fmt.Fprintf(w, "a client of %s to train on, tested on %d\n", counted(n.Train, l.entry.Noun()), n.Test)
 	fmt.Fprintf(w, "before  accuracy %s  NLL %s  ECE %s\n", rate(n.Before.Accuracy), decimal(n.Before.NLL), decimal(n.Before.ECE))
 	fmt.Fprintf(w, "after   accuracy %s  NLL %s  ECE %s%s\n", rate(n.After.Accuracy), decimal(n.After.NLL), decimal(n.After.ECE), steps)
 	if out != "" {

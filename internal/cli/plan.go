@@ -14,9 +14,11 @@ import (
 	"fedbayes/layers"
 )
 
-// A plan is a checked command line of train. Making one looks where the data are, reads none, and writes nothing.
+// A plan is a checked command line of train. Making one looks where the data are, reads none that are not open, and writes
+// nothing.
 type plan struct {
 	*settings
+	entry     datasets.Entry // of the data set
 	method    algorithms.Algorithm
 	net       *layers.Model
 	partition datasets.PartitionConfig
@@ -29,34 +31,34 @@ type plan struct {
 	tests     span              // images of a label that a client is tested on
 	notes     []string
 
-	shelf *shelf              // of data that several runs share, nil for one alone
+	shelf *shelf              // of the data, which several runs may share
 	watch federation.Recorder // of a run among several; nil for one alone
 }
 
-func newPlan(ts texts, now time.Time) (*plan, error) {
-	p, err := check(ts, now)
+func newPlan(ts texts, now time.Time, data *shelf) (*plan, error) {
+	p, err := check(ts, now, data)
 	return p, ts.located(err)
 }
 
-func check(ts texts, now time.Time) (*plan, error) {
+func check(ts texts, now time.Time, data *shelf) (*plan, error) {
 	if err := ts.twice(); err != nil {
 		return nil, err
 	}
-	p := &plan{settings: defaults(), flags: recorded(ts)}
+	p := &plan{settings: defaults(), flags: recorded(ts), shelf: data}
 	if err := p.parse(ts); err != nil {
 		return nil, err
 	}
-	entry, err := p.locate(ts)
-	if err != nil {
+	if err := p.locate(ts); err != nil {
 		return nil, err
 	}
+	var err error
 	if p.method, err = p.newMethod(ts); err != nil {
 		return nil, err
 	}
 	if p.clients, err = p.perRound(); err != nil {
 		return nil, err
 	}
-	if err := p.divide(entry); err != nil {
+	if err := p.divide(); err != nil {
 		return nil, err
 	}
 	if err := p.holdOut(ts); err != nil {
@@ -65,7 +67,7 @@ func check(ts texts, now time.Time) (*plan, error) {
 	if err := p.lookAt(ts); err != nil {
 		return nil, err
 	}
-	if p.net, err = newModel(p.Model, entry); err != nil {
+	if p.net, err = newModel(p.Model, p.entry); err != nil {
 		return nil, err
 	}
 	if err := p.method.Accepts(p.net); err != nil {
@@ -95,22 +97,33 @@ func (p *plan) placeEvents(replace bool) error {
 	return nil
 }
 
-// locate finds the data set, and takes its defaults.
-func (p *plan) locate(ts texts) (datasets.Entry, error) {
+// locate finds the data set, and takes its defaults. An open one is read, as nothing else says what it has.
+func (p *plan) locate(ts texts) error {
 	entry, notes, err := datasets.Resolve(p.Dataset, p.DataDir)
 	if err != nil {
-		return entry, usageError{err}
+		return usageError{err}
 	}
 	if entry.Embedded() && ts.has("data-dir") {
-		return entry, embeddedError(entry)
+		return embeddedError(entry)
 	}
-	p.Dataset, p.notes = entry.Name, notes
+	if entry.Open() {
+		d, err := p.shelf.load(p.Dataset, p.DataDir)
+		if err != nil {
+			return dataError{err}
+		}
+		entry = entry.As(d)
+		if p.Partition == "natural" {
+			entry.Defaults.Clients = max(1, datasets.Able(d, datasets.PartitionConfig{MinSamples: p.MinSamples, TestPerClient: p.TestPerClient}))
+		}
+	}
+	p.entry, p.Dataset, p.notes = entry, entry.Name, notes
 	p.follow(entry.Defaults, ts)
-	return entry, nil
+	return nil
 }
 
 // divide fills the partition.
-func (p *plan) divide(e datasets.Entry) error {
+func (p *plan) divide() error {
+	e := p.entry
 	p.partition = datasets.PartitionConfig{Kind: p.Partition, Clients: p.Clients + p.HoldoutClients, Seed: uint64(p.Seed), ValFraction: p.ValFraction}
 	c := &p.partition
 	switch p.Partition {

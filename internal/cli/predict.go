@@ -27,9 +27,11 @@ The model is a client's personal one, without --client the global one, or one th
 
 The input is an IDX file of images, gzipped or not, a PNG, or a CSV. Images have the size of the data set's, and none is
 resized. In a CSV a row is an image: its values from 0 to 255, row by row and colours of a pixel together; a line of names and
-a column of labels in front are passed over. Colours become grey for a data set that is grey (0.299 R + 0.587 G + 0.114 B), grey
+a column of labels in front are passed over. For a data set without images a row is an example, its values as they are in
+training; a line of names may also say which columns are label and client. Colours become grey for a data set that is grey (0.299 R + 0.587 G + 0.114 B), grey
 becomes colours for one that is not, and what is transparent lies on black. Values are normalised as in training, x/255 or
 (x/255 − mean)/std. They are not inverted: MNIST and Fashion-MNIST are light on a black ground, and so the images have to be.
+In a run with --partition permuted, --client puts them into that client's order of pixels; the global model sees them as they are.
 
 Exit status: 0 done, 2 command line, 3 data, 5 no checkpoint, 1 anything else.`
 
@@ -104,10 +106,12 @@ func (p *prediction) byRun(ts texts, stderr io.Writer) (datasets.Entry, *dataset
 	if err != nil {
 		return fail(err)
 	}
+	all := images.All()
 	if ts.has("client") {
-		return l.entry, images, l.models.PredictPersonal(p.Client, images.All().X, mc), nil
+		all.Permute(l.splits[p.Client].Order) // as those that it was trained on
+		return l.entry, images, l.models.PredictPersonal(p.Client, all.X, mc), nil
 	}
-	return l.entry, images, l.models.PredictGlobal(images.All().X, mc), nil
+	return l.entry, images, l.models.PredictGlobal(all.X, mc), nil
 }
 
 // has returns an error if the run has no such model.

@@ -167,11 +167,11 @@ func prefix(p, s string) string {
 func (p *plan) shares() string {
 	labels := ""
 	if p.Partition == "labels" {
-		labels = fmt.Sprintf(" with %s each (%s), %d training and %s test images a label",
-			counted(p.LabelsPerClient, "label"), p.Assign, p.partition.TrainPerClass, p.tests)
+		labels = fmt.Sprintf(" with %s each (%s), %d training and %s test %ss a label",
+			counted(p.LabelsPerClient, "label"), p.Assign, p.partition.TrainPerClass, p.tests, p.entry.Noun())
 	}
 	if p.ValFraction > 0 {
-		labels += fmt.Sprintf(", %v of the training images to validate on", p.ValFraction)
+		labels += fmt.Sprintf(", %v of the training %ss to validate on", p.ValFraction, p.entry.Noun())
 	}
 	return fmt.Sprintf("%s, %s%s", counted(p.Clients, "client"), p.regime, labels)
 }
@@ -190,7 +190,7 @@ func (p *plan) introduce(w io.Writer, d *datasets.Dataset, done int) {
 	if p.LocalEpochs > 0 {
 		work = counted(p.LocalEpochs, "epoch")
 	}
-	fmt.Fprintf(w, "%s on %s (%s, %s), seed %d\n", p.Algo, d.Name, d.Source, counted(d.Len(), "image"), p.Seed)
+	fmt.Fprintf(w, "%s on %s (%s, %s), seed %d\n", p.Algo, d.Name, d.Source, counted(d.Len(), d.Noun()), p.Seed)
 	fmt.Fprintf(w, "%s; %d in a round%s\n", p.shares(), p.clients, p.heldOut())
 	fmt.Fprintf(w, "model %s, %s; %s of %s with batches of %d; %s on %s\n",
 		p.Model, counted(p.net.Size(), "parameter"), counted(p.Rounds, "round"), work, p.Batch, kernels.Best(),

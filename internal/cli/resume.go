@@ -34,9 +34,9 @@ func recorded(ts texts) map[string]string {
 }
 
 // planOf returns the plan of a command line, which may be that of a run to be resumed.
-func planOf(ts texts, now time.Time) (*plan, error) {
+func planOf(ts texts, now time.Time, data *shelf) (*plan, error) {
 	if !ts.has("resume") {
-		return newPlan(ts, now)
+		return newPlan(ts, now, data)
 	}
 	if err := ts.twice(); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func planOf(ts texts, now time.Time) (*plan, error) {
 			all[name] = ts[name]
 		}
 	}
-	p, err := newPlan(all, now)
+	p, err := newPlan(all, now, data)
 	if err != nil {
 		return nil, fmt.Errorf("--resume %s: %w", *dir, err)
 	}
@@ -198,6 +198,9 @@ func (r *pastRecord) facts() results.Facts {
 		"version": r.Version, "platform": r.Platform, "instruction set": r.ISA,
 		"parameters": strconv.Itoa(r.Model.Parameters),
 		"images":     fmt.Sprint(r.Dataset.Counts), "normalisation": r.Dataset.Normalisation,
+	}
+	if r.Dataset.Sum != "" {
+		facts["data"] = fmt.Sprintf("%.12s", r.Dataset.Sum)
 	}
 	for name, v := range r.Settings {
 		if !slices.Contains(free, name) && !slices.Contains([]string{"out", "force"}, name) {

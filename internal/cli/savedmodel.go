@@ -16,7 +16,10 @@ import (
 type savedModel struct {
 	Kind    string         `json:"kind"` // as federation.ModelTensors has it
 	Version string         `json:"version"`
-	Dataset string         `json:"dataset"` // whose images it is for
+	Dataset string         `json:"dataset"`         // whose images it is for
+	Shape   []int          `json:"shape,omitempty"` // of an open data set's examples
+	Classes int            `json:"classes,omitempty"`
+	Names   []string       `json:"names,omitempty"` // of the classes
 	Model   string         `json:"model"`
 	Algo    string         `json:"algo"`
 	Method  map[string]any `json:"method"`
@@ -40,11 +43,15 @@ func (l *loaded) save(name string, n federation.Newcomer) error {
 	for _, m := range l.method.Params() {
 		method[m.Name] = value(m)
 	}
-	return checkpoint.Write(name, savedModel{
+	about := savedModel{
 		Kind: kind, Version: version(), Dataset: l.Dataset, Model: l.Model, Algo: l.Algo, Method: method, Seed: uint64(l.Seed),
 		Round: l.models.Round(), Train: n.Train, Test: n.Test, Steps: n.Steps, MC: n.MC,
 		Before: results.Number(n.Before.Accuracy), After: results.Number(n.After.Accuracy),
-	}, tensors)
+	}
+	if e, err := datasets.Lookup(l.Dataset); err == nil && e.Open() {
+		about.Shape, about.Classes, about.Names = l.entry.Shape, l.entry.Classes, l.entry.Names
+	}
+	return checkpoint.Write(name, about, tensors)
 }
 
 // A readyModel is a saved one that was read.
@@ -68,6 +75,12 @@ func readModel(name string) (*readyModel, error) {
 	}
 	if m.entry, err = datasets.Lookup(m.Dataset); err != nil {
 		return fail(fmt.Errorf("%s: %w", name, err))
+	}
+	if m.entry.Open() {
+		if len(m.Shape) != 1 || m.Shape[0] < 1 || m.Shape[0] > maxParameters || m.Classes < 2 || m.Classes > maxParameters {
+			return fail(fmt.Errorf("%s: examples of shape %v in %d classes, want those of a data set", name, m.Shape, m.Classes))
+		}
+		m.entry.Shape, m.entry.Classes, m.entry.Names = m.Shape, m.Classes, m.Names
 	}
 	if m.net, err = newModel(m.Model, m.entry); err != nil {
 		return fail(fmt.Errorf("%s: %w", name, err))

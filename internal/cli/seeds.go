@@ -79,6 +79,7 @@ func (ts texts) with(flags map[string]string) texts {
 // seedPlans returns a plan for each seed. Where --out is given, it is the folder of the runs' folders.
 func seedPlans(ts texts, seeds []int, now time.Time) ([]*plan, error) {
 	var plans []*plan
+	data := newShelf()
 	for _, seed := range seeds {
 		flags := map[string]string{"seed": strconv.Itoa(seed)}
 		if ts.has("out") {
@@ -88,7 +89,7 @@ func seedPlans(ts texts, seeds []int, now time.Time) ([]*plan, error) {
 			}
 			flags["out"] = filepath.Join(*dir, fmt.Sprintf("seed-%d", seed))
 		}
-		p, err := newPlan(ts.with(flags), now)
+		p, err := newPlan(ts.with(flags), now, data)
 		if err != nil {
 			return nil, err
 		}

@@ -170,11 +170,11 @@ func (s *settings) parse(ts texts) error {
 	if s.LocalEpochs > 0 {
 		s.LocalSteps = 0
 	}
-	switch n := s.TestPerClient; {
+	switch {
 	case s.Order == "published" && ts.has("test-per-client"):
 		return usagef("--test-per-client: no effect with --order published, which has test files")
-	case n > 1 && n != math.Trunc(n):
-		return usagef("--test-per-client %v: want a whole number, or a fraction below 1", n)
+	case s.TestPerClient > 1 && s.TestPerClient != math.Trunc(s.TestPerClient):
+		return usagef("--test-per-client %v: want a whole number, or a fraction below 1", s.TestPerClient)
 	case s.StragglerRate > 0 && s.LocalSteps == 1:
 		return usagef("--straggler-rate: no effect with --local-steps 1, of which there are no fewer")
 	case s.Patience > 0 && s.ValFraction == 0 && ts.has("val-fraction"):
@@ -221,6 +221,12 @@ func (s *settings) perRound() (int, error) {
 
 // perClass returns the images of each label and client, and the name of that regime.
 func (s *settings) perClass(e datasets.Entry) (train, test int, name string, err error) {
+	if len(e.Regimes) == 0 {
+		if s.TrainPerClass == 0 || s.TestPerClass == 0 {
+			return 0, 0, "", usagef("--partition labels: %s has no regimes: want --train-per-class and --test-per-class", e.Name)
+		}
+		return s.TrainPerClass, s.TestPerClass, "custom", nil
+	}
 	r, err := e.Regime(s.Regime)
 	if err != nil {
 		var names []string

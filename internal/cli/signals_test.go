@@ -22,7 +22,7 @@ func planned(t *testing.T, flags map[string]string) *plan {
 	for name, value := range flags {
 		ts[name] = &text{given: 1, value: value}
 	}
-	p, err := newPlan(ts, time.Now())
+	p, err := newPlan(ts, time.Now(), newShelf())
 	if err != nil {
 		t.Fatal(err)
 	}

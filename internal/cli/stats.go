@@ -60,15 +60,14 @@ func statsCommand(stderr io.Writer) *cli.Command {
 					return err
 				}
 			}
-			p := &plan{settings: defaults()}
+			p := &plan{settings: defaults(), shelf: newShelf()}
 			if err := p.parse(ts); err != nil {
 				return err
 			}
-			entry, err := p.locate(ts)
-			if err != nil {
+			if err := p.locate(ts); err != nil {
 				return err
 			}
-			if err := p.divide(entry); err != nil {
+			if err := p.divide(); err != nil {
 				return err
 			}
 			d, splits, err := p.share()
@@ -92,11 +91,12 @@ func statsCommand(stderr io.Writer) *cli.Command {
 
 // parts are the parts of the data that clients have.
 func (p *plan) parts(s datasets.Stats) []plots.Part {
-	parts := []plots.Part{{Name: "training images", Counts: s.Train}}
+	noun := p.entry.Noun()
+	parts := []plots.Part{{Name: "training " + noun + "s", Counts: s.Train}}
 	if p.ValFraction > 0 {
-		parts = append(parts, plots.Part{Name: "validation images", Counts: s.Val})
+		parts = append(parts, plots.Part{Name: "validation " + noun + "s", Counts: s.Val})
 	}
-	return append(parts, plots.Part{Name: "test images", Counts: s.Test})
+	return append(parts, plots.Part{Name: "test " + noun + "s", Counts: s.Test})
 }
 
 // draw writes the picture.
@@ -110,7 +110,7 @@ func (p *plan) draw(path, format string, d *datasets.Dataset, s datasets.Stats) 
 
 // tabulate prints a table a part, and what is to be said of the whole.
 func (p *plan) tabulate(w io.Writer, d *datasets.Dataset, splits []datasets.Split, s datasets.Stats) {
-	fmt.Fprintf(w, "%s (%s, %s), seed %d\n", d.Name, d.Source, counted(d.Len(), "image"), p.Seed)
+	fmt.Fprintf(w, "%s (%s, %s), seed %d\n", d.Name, d.Source, counted(d.Len(), d.Noun()), p.Seed)
 	fmt.Fprintf(w, "%s%s\n", p.shares(), p.heldOut())
 	for _, part := range p.parts(s) {
 		fmt.Fprintf(w, "\n%s\n", part.Name)
@@ -126,10 +126,18 @@ func (p *plan) tabulate(w io.Writer, d *datasets.Dataset, splits []datasets.Spli
 			worst = i
 		}
 	}
-	fmt.Fprintf(w, "\nimages of more than one client          %d\n", s.SharedByClients)
-	fmt.Fprintf(w, "test images that are trained on too     %d\n", s.TrainedAndTest)
-	fmt.Fprintf(w, "images that no client has               %d\n", s.Unused)
-	fmt.Fprintf(w, "test images of labels that their client\nnever trains on                         %d of %d, %s", unseen, tests, percent(s.UnseenShare()))
+	things := d.Noun() + "s"
+	fmt.Fprintln(w)
+	for _, row := range []struct {
+		what string
+		n    int
+	}{
+		{things + " of more than one client", s.SharedByClients}, {"test " + things + " that are trained on too", s.TrainedAndTest},
+		{things + " that no client has", s.Unused},
+	} {
+		fmt.Fprintf(w, "%-40s%d\n", row.what, row.n)
+	}
+	fmt.Fprintf(w, "test %s of labels that their client\n%-40s%d of %d, %s", things, "never trains on", unseen, tests, percent(s.UnseenShare()))
 	if unseen > 0 {
 		fmt.Fprintf(w, "; at most %s, of client %d", percent(s.ClientUnseenShare(worst)), worst)
 	}

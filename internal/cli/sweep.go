@@ -117,6 +117,7 @@ type sweep struct {
 	given texts // flags of all runs
 	dir   string
 	now   time.Time
+	data  *shelf
 	cells []*cell
 
 	jobs                     int // 0 for as many as there are cores
@@ -126,7 +127,7 @@ type sweep struct {
 
 // newSweep plans every run, and looks which of them are there already. It writes nothing.
 func newSweep(ts texts, specs []string, now time.Time) (*sweep, error) {
-	s := &sweep{given: ts, now: now, format: formatText}
+	s := &sweep{given: ts, now: now, data: newShelf(), format: formatText}
 	var err error
 	if s.axes, err = parseGrid(specs, ts); err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func newSweep(ts texts, specs []string, now time.Time) (*sweep, error) {
 	seen := map[string]string{}
 	for _, values := range points(s.axes) {
 		for _, seed := range s.seeds {
-			c, err := newCell(s.axes, values, seed, s.given, s.dir, now)
+			c, err := s.newCell(values, seed)
 			if err != nil {
 				return nil, err
 			}
@@ -240,12 +241,10 @@ func (s *sweep) run(ctx context.Context, stdout, stderr io.Writer) error {
 // prepare loads the data of the runs, once for all, divides them once for each way to do so, so that no run fails for them
 // after hours, and settles how many runs go at the same time.
 func (s *sweep) prepare(ctx context.Context, left []*cell, log *sweepLog) error {
-	data := newShelf()
 	seen, said := map[string]bool{}, map[string]bool{}
 	var most uint64
 	for _, c := range left {
 		p := *c.plan
-		p.shelf, c.plan.shelf = data, data
 		p.partition.Seed = 0
 		key := fmt.Sprint(p.Dataset, p.DataDir, p.partition, p.Algo, p.Model)
 		if seen[key] {
@@ -344,7 +343,7 @@ func (s *sweep) conclude(stdout io.Writer, log *sweepLog) error {
 	diverged := 0
 	for i := 0; i < len(s.cells); i += len(s.seeds) {
 		cells := s.cells[i : i+len(s.seeds)]
-		more, err := cells[0].others(s.axes, s.seeds, s.given, s.dir, s.now)
+		more, err := s.others(cells[0])
 		if err != nil {
 			return err
 		}

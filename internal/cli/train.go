@@ -88,7 +88,7 @@ func trainWhat(c *cli.Context, ts texts, stderr io.Writer) error {
 		}
 		return ts.located(trainEach(ctx, plans, c.App.Writer, stderr))
 	}
-	p, err := planOf(ts, time.Now())
+	p, err := planOf(ts, time.Now(), newShelf())
 	if err != nil {
 		return err
 	}
