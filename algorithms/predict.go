@@ -2,6 +2,7 @@ package algorithms
 
 import (
 	"fedbayes/graph"
+	"fedbayes/internal/kernels"
 	"fedbayes/internal/rng"
 	"fedbayes/layers"
 	"fedbayes/priors"
@@ -28,16 +29,22 @@ func prediction(b *graph.Builder, net *layers.Model) {
 
 // logProbs writes log p(y|x, weights) into dst [n, classes] for x [n, in].
 func (w *Worker) logProbs(dst, x, weights []float32) {
-	e, in, classes := w.predict, w.Net.In, w.Net.Classes
-	e.Feed("w", weights)
+	w.predict.Feed("w", weights)
+	w.forward(w.predict, "x", dst, x)
+}
+
+// forward writes the output "log p" of a program into dst [n, classes] for x [n, in], through the input of a name, which
+// takes predictRows examples.
+func (w *Worker) forward(e *graph.Executor, input string, dst, x []float32) {
+	in, classes := w.Net.In, w.Net.Classes
 	for len(x) > 0 {
 		rows := min(predictRows, len(x)/in)
 		if rows == predictRows {
-			e.Feed("x", x[:rows*in])
+			e.Feed(input, x[:rows*in])
 		} else {
-			e.Feed("x", append(x[:rows*in:rows*in], make([]float32, (predictRows-rows)*in)...))
+			e.Feed(input, append(x[:rows*in:rows*in], make([]float32, (predictRows-rows)*in)...))
 		}
-		e.Run(rows)
+		e.RunOutput("log p", rows)
 		copy(dst, e.Fetch("log p")[:rows*classes])
 		dst, x = dst[rows*classes:], x[rows*in:]
 	}
@@ -68,14 +75,30 @@ func (p Bayes) Members(w *Worker, dst, x []float32, m int, r rng.Stream) {
 		return
 	}
 	slab := len(x) / w.Net.In * w.Net.Classes
-	sigma, unused := make([]float32, len(p.Mu)), make([]float32, len(p.Mu))
-	w.CPU.Softplus(sigma, unused, p.Rho)
+	s := newSampler(w.CPU, priors.Gaussian(p), w.draw)
 	for i := range m {
-		r.For(rng.Eval).Normals(w.CPU, w.draw, i)
-		w.CPU.Sample(w.draw, p.Mu, sigma, w.draw)
-		w.logProbs(dst[i*slab:(i+1)*slab], x, w.draw)
+		w.logProbs(dst[i*slab:(i+1)*slab], x, s.draw(w.CPU, r, i))
 	}
 }
 
 // Random implements [Predictor].
 func (Bayes) Random() bool { return true }
+
+// A sampler draws the weights of predictions from a Gaussian.
+type sampler struct {
+	mu, sigma, theta []float32
+}
+
+// newSampler returns the sampler of g, whose draws go to theta.
+func newSampler(cpu *kernels.CPU, g priors.Gaussian, theta []float32) sampler {
+	s := sampler{g.Mu, make([]float32, len(g.Mu)), theta}
+	cpu.Softplus(s.sigma, theta, g.Rho)
+	return s
+}
+
+// draw returns draw i of an evaluation. The next one overwrites it.
+func (s sampler) draw(cpu *kernels.CPU, r rng.Stream, i int) []float32 {
+	r.For(rng.Eval).Normals(cpu, s.theta, i)
+	cpu.Sample(s.theta, s.mu, s.sigma, s.theta)
+	return s.theta
+}
