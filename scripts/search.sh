@@ -77,6 +77,15 @@ local-epochs = 10"
 */heurfedamp) grid="
 	sigma 10 25 50
 	lr 0.2 0.5 1" ;;
+*/fedhb-niw)
+	length="$length
+inverted = true
+prior-count = 0"
+	grid="
+	keep-prob 0.3 0.5 0.8 0.9 0.95 0.99 0.999 1
+	prior-weight 0.01 0.1 1 10
+	lr 0.2 0.5"
+	;;
 */pfedgp) grid="
 	context 25 50 100
 	lr 0.0003 0.001 0.003 0.01 0.05" ;;
