@@ -10,6 +10,10 @@ import (
 
 // lookAt reads which test image the run watches, and after which rounds.
 func (p *plan) lookAt(ts texts) error {
+	rounds, err := wholes("watch-rounds", p.WatchRounds)
+	if err != nil {
+		return err
+	}
 	if p.Watch == "" {
 		if ts.has("watch-rounds") {
 			return usagef("--watch-rounds: it belongs to --watch")
@@ -17,22 +21,17 @@ func (p *plan) lookAt(ts texts) error {
 		return nil
 	}
 	client, image, _ := strings.Cut(p.Watch, ":")
-	w := new(federation.Watch)
+	w := &federation.Watch{Rounds: rounds}
 	for _, part := range []struct {
 		text string
 		v    *int
 	}{{client, &w.Owner}, {image, &w.Example}} {
-		var err error
 		if *part.v, err = strconv.Atoi(part.text); err != nil || *part.v < 0 {
 			return usagef("--watch %q: want a client and the number of one of its test images, both from 0, as 0:17", p.Watch)
 		}
 	}
 	if w.Owner >= p.Clients {
 		return usagef("--watch %s: want a client from 0 to %d", p.Watch, p.Clients-1)
-	}
-	var err error
-	if w.Rounds, err = wholes("watch-rounds", p.WatchRounds); err != nil {
-		return err
 	}
 	if e, _ := algo(p.Algo); e.Bayesian {
 		w.MC = usualDraws
