@@ -155,6 +155,16 @@ func All() []Entry {
 			Presets:  []Preset{{Name: "paper", About: "the paper's prior, with a normal-inverse-Wishart for each weight", New: func() Algorithm { return erase(NewFedHBNIW()) }}},
 		},
 		{
+			Name:     "virtual",
+			About:    "a posterior over shared weights to which each client has a factor of its own, and private weights beside them",
+			Paper:    "Corinzia et al., Variational Federated Multi-Task Learning, 2019",
+			Bayesian: true,
+			Presets: []Preset{
+				{Name: "paper", About: "Algorithm 1 of the paper, with private networks and draws of each layer's outputs", New: func() Algorithm { return erase(NewVirtual()) }},
+				{Name: "code", About: "the published configurations: no private networks, and draws of the weights", New: func() Algorithm { return erase(NewVirtualCode()) }},
+			},
+		},
+		{
 			Name:    "local",
 			About:   "each client alone, nothing sent",
 			Paper:   "none: the floor of every comparison",

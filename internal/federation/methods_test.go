@@ -169,7 +169,7 @@ func TestFinite(t *testing.T) {
 			if math.IsNaN(e.Loss) || e.Loss <= 0 {
 				t.Errorf("round %d: loss %v", e.Round, e.Loss)
 			}
-			bayesian := strings.HasPrefix(name, "pfedbayes") || strings.HasPrefix(name, "fedhb-niw")
+			bayesian := strings.HasPrefix(name, "pfedbayes") || strings.HasPrefix(name, "fedhb-niw") || strings.HasPrefix(name, "virtual")
 			if math.IsNaN(e.KL) == bayesian || e.KL < 0 {
 				t.Errorf("round %d: divergence %v", e.Round, e.KL)
 			}
@@ -217,6 +217,8 @@ func TestBytes(t *testing.T) {
 		{"pfedgp", "paper", nil, below, below, sampled},
 		{"pfedgp", "code", nil, below, below, sampled},
 		{"fedhb-niw", "paper", nil, 2*size + 4, size, sampled}, // and l0 and n0 as float64
+		{"virtual", "paper", nil, 2 * size, 2 * size, sampled},
+		{"virtual", "code", nil, 2 * size, 2 * size, sampled},
 		{"local", "paper", nil, 0, 0, able},
 	}
 	covered := map[string]bool{}
@@ -259,6 +261,7 @@ func TestModels(t *testing.T) {
 		"fedamp/paper": {true, false}, "heurfedamp/paper": {true, false},
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
 		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true}, "perfedavg/paper": {true, true},
+		"virtual/paper": {true, true}, "virtual/code": {true, true},
 		"fedavg/paper":  {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "pfedgp/code": {true, false}, "bnfed/paper": {false, true},
 		"fedhb-niw/paper": {true, true},
