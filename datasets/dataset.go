@@ -1,7 +1,5 @@
 package datasets
 
-import "slices"
-
 // A Dataset is labelled images, training and test files pooled in this order, or other examples that are rows of numbers.
 type Dataset struct {
 	Name    string
@@ -137,7 +135,8 @@ func (e *Examples) Len() int { return len(e.Y) }
 // A Client is one client's share of a data set.
 type Client struct {
 	ID          int
-	Labels      []int // the classes it holds, ascending
+	Group       int   // of clients that label alike; 0 unless labels are permuted
+	Labels      []int // that it holds, ascending
 	Train, Test Examples
 	Val         Examples // that it is validated on; usually none
 }
@@ -146,9 +145,10 @@ type Client struct {
 func Clients(d *Dataset, splits []Split) []Client {
 	clients := make([]Client, len(splits))
 	for i, s := range splits {
-		c := Client{ID: i, Labels: slices.Clone(s.Labels), Train: d.Examples(s.Train), Test: d.Examples(s.Test), Val: d.Examples(s.Val)}
+		c := Client{ID: i, Group: s.Group, Labels: s.labels(), Train: d.Examples(s.Train), Test: d.Examples(s.Test), Val: d.Examples(s.Val)}
 		for _, e := range []*Examples{&c.Train, &c.Test, &c.Val} {
 			e.Permute(s.Order)
+			e.relabel(s.LabelOf)
 		}
 		clients[i] = c
 	}

@@ -14,6 +14,9 @@ type Split struct {
 
 	Order []int  // value j of its examples is value Order[j] of the data set's; nil where they are as they are there
 	Owner string // what the data call the client; "" where it is none of theirs
+
+	Group   int   // of clients that label alike; 0 unless labels are permuted
+	LabelOf []int // [Classes], the label that the client gives each class; nil if it is the class itself
 }
 
 // A PartitionConfig says how a data set is divided. Which fields count depends on Kind:
@@ -40,6 +43,7 @@ type PartitionConfig struct {
 
 	TestPerClient float64 // a count, or if below 1 the part of a client's examples; 0 for a quarter
 	Order         string  // "shuffled", which "" stands for, or "published"
+	PermuteLabels int // groups of clients that each give the classes other labels, see permuteLabels; 0 for none
 
 	ValFraction float64 // of a client's training images of each label, below 1, that it is validated on instead
 }
@@ -81,6 +85,11 @@ func Partition(d *Dataset, cfg PartitionConfig) (splits []Split, notes []string,
 	if cfg.ValFraction > 0 {
 		setAside(d, splits, cfg)
 	}
+	if cfg.PermuteLabels != 0 {
+		if err := permuteLabels(d, splits, cfg); err != nil {
+			return nil, nil, err
+		}
+	}
 	return splits, notes, checkSplits(d.Len(), splits)
 }
 
@@ -93,6 +102,7 @@ const (
 	drawValidation        // the order of a client's training images of a class; the client is client·classes + class
 	drawOwned             // the order of the examples of a client of the data, by its number there
 	drawPixels            // the permutation of a client's pixels
+	drawCircle            // the circle of labels that groups of clients permute them by
 )
 
 func (cfg PartitionConfig) stream(draw, i int) rng.Stream {

@@ -53,10 +53,12 @@ type splitRecord struct {
 	TrainedAndTest  int     `json:"test_images_trained_on"` // or validated on
 	Unused          int     `json:"images_of_no_client"`
 	Unseen          float64 `json:"test_share_of_labels_never_trained_on"` // by the client that is tested on them
+	LabelOf         [][]int `json:"label_of_class_by_group,omitempty"`     // where labels are permuted; client i is of group i mod their number
 }
 
-// A clientRecord says what a client holds. Hash is the SHA-256 of the indices of its training, validation and test images, and
-// of their order of values if it has one of its own.
+// A clientRecord says what a client holds. Hash is the SHA-256 of the indices of its training, validation and test images, of
+// their order of values if it has one of its own, and of its labels where they are permuted. Labels are its classes, by the
+// labels that the data give them.
 type clientRecord struct {
 	ID     int     `json:"id"`
 	Name   string  `json:"name,omitempty"` // in the data
@@ -83,7 +85,7 @@ func (p *plan) config(d *datasets.Dataset, splits []datasets.Split) record {
 	}
 	r.Settings, r.Method = p.inForce()
 	stats := datasets.StatsOf(d, splits)
-	r.Split = splitRecord{stats.SharedByClients, stats.TrainedAndTest, stats.Unused, stats.UnseenShare()}
+	r.Split = splitRecord{stats.SharedByClients, stats.TrainedAndTest, stats.Unused, stats.UnseenShare(), p.labelOf(splits)}
 	for i, s := range splits {
 		r.Clients = append(r.Clients, clientRecord{i, s.Owner, s.Labels, len(s.Train), len(s.Val), len(s.Test), stats.ClientUnseenShare(i), hash(s)})
 	}
@@ -123,6 +125,7 @@ func (p *plan) effective(settings map[string]any) {
 	delete(settings, "log-format")
 	for name, unused := range map[string]bool{
 		"test-per-client": p.Order == "published",
+		"permute-labels":  p.PermuteLabels == 0,
 		"watch":           p.Watch == "", "watch-rounds": p.Watch == "",
 		"val-fraction": p.ValFraction == 0, "patience": p.Patience == 0, "drop-rate": p.DropRate == 0, "straggler-rate": p.StragglerRate == 0,
 	} {
@@ -200,6 +203,14 @@ func value(p algorithms.Param) any {
 	panic("cli: --" + p.Name + " has a value of an unknown type")
 }
 
+// labelOf returns the labels that each group of clients gives the classes; nil where all give the same.
+func (p *plan) labelOf(splits []datasets.Split) (labels [][]int) {
+	for _, s := range splits[:p.PermuteLabels] {
+		labels = append(labels, s.LabelOf)
+	}
+	return labels
+}
+
 func hash(s datasets.Split) string {
 	h := sha256.New()
 	parts := [][]int{s.Train, s.Test}
@@ -208,6 +219,9 @@ func hash(s datasets.Split) string {
 	}
 	if s.Order != nil {
 		parts = append(parts, s.Order)
+	}
+	if s.LabelOf != nil {
+		parts = append(parts, s.LabelOf)
 	}
 	for _, part := range parts {
 		text := binary.AppendUvarint(nil, uint64(len(part)))

@@ -184,3 +184,40 @@ func TestStats(t *testing.T) {
 		t.Errorf("status %d, stdout\n%s", status, stdout)
 	}
 }
+
+// TestPermutedLabels: the table of labels is that of config.json, and goes with the data of a run that is resumed.
+func TestPermutedLabels(t *testing.T) {
+	const flags = " --permute-labels 2 --partition iid --clients 4 --seed 3"
+	status, stdout, stderr := runArgs(strings.Fields("datasets stats" + flags)...)
+	if status != 0 || stderr != "" || !strings.Contains(stdout, "4 clients, iid, labels permuted in 2 groups\n") {
+		t.Fatalf("status %d, stdout\n%s\nstderr %q", status, stdout, stderr)
+	}
+	_, rows, ok := strings.Cut(stdout, "\nlabels of these classes in each group of clients; client i is of group i mod 2\n")
+	dir, _ := train(t, "--algo fedavg"+strings.Replace(tiny, "--clients 4", "", 1)+flags)
+	c := object(t, filepath.Join(dir, "config.json"))
+	groups, _ := c["split"].(map[string]any)["label_of_class_by_group"].([]any)
+	if !ok || len(groups) != 2 || c["settings"].(map[string]any)["permute-labels"] != 2.0 {
+		t.Fatalf("%v groups, settings %v, table\n%s", groups, c["settings"], rows)
+	}
+	for g, row := range strings.SplitN(rows, "\n", 3)[:2] {
+		if want := fmt.Sprintf("     %d  %s", g, strings.Trim(fmt.Sprint(groups[g]), "[]")); row != want {
+			t.Errorf("row %q, want %q", row, want)
+		}
+	}
+	if status, _, stderr := run("train --resume " + dir + " --permute-labels 3"); status != 5 || !strings.Contains(stderr, "--permute-labels is 3 on the command line, and 2 in the run") {
+		t.Errorf("resumed with other groups: status %d, stderr %q", status, stderr)
+	}
+	status, stdout, stderr = run("eval --run " + dir)
+	if status != 0 {
+		t.Errorf("eval: status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+	for groups, want := range map[string]string{
+		"1":                                 "--permute-labels 1: want a whole number ≥ 2",
+		"5 --clients 4 --holdout-clients 9": "--permute-labels 5: want 2 to 4, as many groups as there are clients and labels",
+		"11 --clients 12":                   "--permute-labels 11: want 2 to 10, as many groups as there are clients and labels",
+	} {
+		if status, _, stderr := run("datasets stats --permute-labels " + groups); status != 2 || stderr != "fedbayes: "+want+"\n" {
+			t.Errorf("status %d, stderr %q, want %q", status, stderr, want)
+		}
+	}
+}

@@ -124,7 +124,13 @@ func (p *plan) locate(ts texts) error {
 // divide fills the partition.
 func (p *plan) divide() error {
 	e := p.entry
-	p.partition = datasets.PartitionConfig{Kind: p.Partition, Clients: p.Clients + p.HoldoutClients, Seed: uint64(p.Seed), ValFraction: p.ValFraction}
+	p.partition = datasets.PartitionConfig{
+		Kind: p.Partition, Clients: p.Clients + p.HoldoutClients, Seed: uint64(p.Seed),
+		PermuteLabels: p.PermuteLabels, ValFraction: p.ValFraction,
+	}
+	if most := min(p.Clients, e.Classes); p.PermuteLabels > most {
+		return usagef("--permute-labels %d: want 2 to %d, as many groups as there are clients and labels", p.PermuteLabels, most)
+	}
 	c := &p.partition
 	switch p.Partition {
 	case "labels":

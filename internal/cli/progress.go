@@ -170,6 +170,9 @@ func (p *plan) shares() string {
 		labels = fmt.Sprintf(" with %s each (%s), %d training and %s test %ss a label",
 			counted(p.LabelsPerClient, "label"), p.Assign, p.partition.TrainPerClass, p.tests, p.entry.Noun())
 	}
+	if p.PermuteLabels > 0 {
+		labels += fmt.Sprintf(", labels permuted in %d groups", p.PermuteLabels)
+	}
 	if p.ValFraction > 0 {
 		labels += fmt.Sprintf(", %v of the training %ss to validate on", p.ValFraction, p.entry.Noun())
 	}

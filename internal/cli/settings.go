@@ -28,6 +28,7 @@ type settings struct {
 	TestPerClient             float64 // a count, or a fraction below 1
 	Order                     string
 	ValFraction               float64
+	PermuteLabels             int // groups; 0 for none
 
 	Rounds, LocalSteps, LocalEpochs, Batch int
 	Participation                          float64 // a count, or a fraction below 1; 0 for all clients
@@ -115,6 +116,7 @@ func (s *settings) options() []option {
 		{Param: whole("min-samples", "images that each client gets at least; those of the data's own that have fewer are left out", &s.MinSamples, 1), category: categoryData, kinds: []string{"dirichlet", "natural"}},
 		{Param: choice("order", "in which clients are dealt their shares, or that in which training and test files were published", &s.Order, "shuffled", "published"), category: categoryData, kinds: []string{"iid", "permuted"}},
 		{Param: algorithms.Param{Name: "test-per-client", Usage: "images that each client is tested on: a count, or a fraction of its own below 1", Value: &s.TestPerClient, Open: true, Max: math.Inf(1)}, category: categoryData, shown: besides("0.25", func(d datasets.Defaults) float64 { return d.TestPerClient }), kinds: []string{"iid", "permuted", "dirichlet", "natural"}},
+		{Param: whole("permute-labels", "groups of clients, client by client in turn, that each call the classes by other labels; the first by its own", &s.PermuteLabels, 2), category: categoryData, shown: "none"},
 		{Param: algorithms.Param{Name: "val-fraction", Usage: "part of each client's training images, label by label, to validate on instead", Value: &s.ValFraction, Max: 0.9}, category: categoryData, shown: fmt.Sprintf("0, %v with --patience", usualVal)},
 
 		{Param: whole("rounds", "number of rounds", &s.Rounds, 1), category: categoryRounds},

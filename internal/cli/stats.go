@@ -116,6 +116,12 @@ func (p *plan) tabulate(w io.Writer, d *datasets.Dataset, splits []datasets.Spli
 		fmt.Fprintf(w, "\n%s\n", part.Name)
 		printCounts(w, part.Counts)
 	}
+	for g, labels := range p.labelOf(splits) {
+		if g == 0 {
+			fmt.Fprintf(w, "\nlabels of these classes in each group of clients; client i is of group i mod %d\n", p.PermuteLabels)
+		}
+		fmt.Fprintf(w, "%*d  %s\n", len("client"), g, strings.Trim(fmt.Sprint(labels), "[]"))
+	}
 	unseen, tests := 0, 0
 	for i, n := range s.Unseen {
 		unseen, tests = unseen+n, tests+len(splits[i].Test)

@@ -105,12 +105,13 @@ func (r *run) lookAround(w *worker, p algorithms.Predictor, s *Sight, mc int, at
 	s.Foreign = all
 }
 
-// foreign lists the test examples of other clients, in order, that are of classes the client never trained on.
+// foreign lists the test examples of other clients, in order, that are of classes the client never trained on. Those of
+// clients who label otherwise are left out: their labels do not say whether it did.
 func (r *run) foreign(client int) []Verdict {
 	known := classesOf(&r.clients[client].Train, r.task.Net.Classes)
 	var all []Verdict
 	for j := range r.clients {
-		if j == client {
+		if j == client || r.clients[j].Group != r.clients[client].Group {
 			continue
 		}
 		for k, label := range r.clients[j].Test.Y {

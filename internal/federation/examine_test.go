@@ -108,6 +108,13 @@ func TestForeign(t *testing.T) {
 			delete(foreign, at)
 		}
 	}
+	clients[0].Group, clients[1].Group = 1, 1
+	groups, _ := examined(t, method(t, "pfedbayes", "", nil), clients, 2)
+	for _, v := range groups.Personal[0].Foreign {
+		if v.Owner != 1 {
+			t.Errorf("client 0 is shown an example of client %d, who labels otherwise", v.Owner)
+		}
+	}
 	if spell(e.Personal[0].Foreign) == spell(e.Personal[1].Foreign) {
 		t.Error("two clients are shown the same")
 	}
