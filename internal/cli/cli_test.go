@@ -242,7 +242,7 @@ func TestTold(t *testing.T) {
 		"":                              {"fedbayes train", "go run . train", "algos", "datasets", "version"},
 		"help":                          {"fedbayes train", "go run . train"},
 		"--help":                        {"fedbayes train"},
-		"help train":                    {"--rounds value", "(default: 100)", "(default: 0.001 for pfedbayes", "(default: -2.5, -3 with --preset code, -3.5 with --preset conv)", "data and partition", "--alpha value", "(default: 10, 20 for cifar10)", "(default: all, 10 for cifar10)", "(default: mlp, vgg for cifar10)"},
+		"help train":                    {"--rounds value", "(default: 100)", "(default: 0.001 for pfedbayes", "(default: -2.5, -3 with --preset code, -3.5 with --preset conv)", "data and partition", "--alpha value", "(default: 10, 20 for cifar10, 539 for mnist-writers, 30 for hapt, 23 for vsn)", "(default: all, 10 for cifar10, ", "(default: labels, natural for mnist-writers, hapt, vsn and csv)", "(default: mlp, vgg for cifar10)"},
 		"train --help":                  {"--rounds value"},
 		"train --rounds x -h":           {"--rounds value"},
 		"help algos":                    {"fedbayes algos [NAME]"},
@@ -252,7 +252,9 @@ func TestTold(t *testing.T) {
 		"models":                        {"mlp   ", "(default mlp:100)", "mlp2  "},
 		"datasets":                      {"mnist-sample  ", "embedded", "fashion-mnist  "},
 		"datasets mnist-sample":         {"CC BY-SA 3.0", "embedded", "10000 of 28 × 28", "class 9        1000", "50 training and 150 test", "normalisation  x/255"},
-		"datasets fashion-mnist-sample": {"MIT", "embedded", "4000 of 28 × 28", "class 9        400", "50 training and 30 test"},
+		"datasets fashion-mnist-sample": {"MIT", "embedded", "4000 of 28 × 28", "class 9        400, ankle boot", "50 training and 30 test"},
+		"datasets csv":                  {"not found in ", "its first line names the columns, in any order: label, client, and each feature\n", "at most 256\n"},
+		"datasets --data-dir x hapt":    {"not found in x", "hapt-features561-idx2-int16: the 561 features of each window"},
 		"version":                       {"fedbayes ", "go1."},
 	} {
 		status, stdout, stderr := run(line)
