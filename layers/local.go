@@ -22,7 +22,10 @@ func (f affine) of(x *graph.Node, from Source, w, b graph.Segment, relu bool) *g
 //
 // Kingma et al., Variational Dropout and the Local Reparameterization Trick. NeurIPS 2015.
 func Local(b *graph.Builder, q graph.Gaussian, name string) Source {
-	return local{b, q, point{q.Mu}, point{q.Variance()}, name}
+	// Layers take their parts of a view of μ, so that their gradients are put side by side before others, such as that of a
+	// divergence, are added.
+	mean := graph.Reshape(q.Mu, q.Mu.Shape()[0])
+	return local{b, q, point{mean}, point{q.Variance()}, name}
 }
 
 type local struct {
