@@ -101,6 +101,7 @@ func TestFetchRefused(t *testing.T) {
 		"fetch":                        "datasets fetch: want the name of a data set, one of mnist, fashion-mnist, cifar10",
 		"fetch mnits":                  `data set "mnits": want one of mnist, fashion-mnist, cifar10 (did you mean mnist?)`,
 		"fetch mnist-sample":           "data set mnist-sample: it is part of the program, there is nothing to download",
+		"fetch hapt":                   "data set hapt: nobody publishes it in this form (fedbayes datasets hapt tells what its files are)",
 		"fetch mnist cifar10":          `fetch: unexpected argument "cifar10"`,
 		"fetch --from ftp://x mnist":   `--from "ftp://x": want an address that begins with http:// or https://`,
 		"fetch --form x mnist":         "--form: fetch has no such flag (did you mean --from?)",

@@ -112,7 +112,7 @@ func TestTableOptions(t *testing.T) {
 		" --model vgg":                              "--model vgg: examples of shape [2], want images",
 		" --order published":                        "--order: it belongs to --partition iid or permuted, not to natural",
 	} {
-		if status, _, stderr := runArgs(strings.Fields("train --dataset csv --data-dir "+path+flags)...); status == 0 || stderr != "fedbayes: "+want+"\n" {
+		if status, _, stderr := runArgs(strings.Fields("train --dataset csv --data-dir " + path + flags)...); status == 0 || stderr != "fedbayes: "+want+"\n" {
 			t.Errorf("%s: status %d, stderr\n%swant\nfedbayes: %s", flags, status, stderr, want)
 		}
 	}
