@@ -43,7 +43,7 @@ type PartitionConfig struct {
 
 	TestPerClient float64 // a count, or if below 1 the part of a client's examples; 0 for a quarter
 	Order         string  // "shuffled", which "" stands for, or "published"
-	PermuteLabels int // groups of clients that each give the classes other labels, see permuteLabels; 0 for none
+	PermuteLabels int     // groups of clients that each give the classes other labels, see permuteLabels; 0 for none
 
 	ValFraction float64 // of a client's training images of each label, below 1, that it is validated on instead
 }
