@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 )
 
 func mnistWriters() Entry {
@@ -75,6 +76,6 @@ func (d *Dataset) written(base *Dataset, e Entry) (*Dataset, error) {
 		}
 	}
 	d.Pixels, d.Labels = base.Pixels[:n*base.Dim()], base.Labels[:n]
-	d.Notes = append(base.Notes, e.unlike(d)...)
+	d.Notes = slices.Concat(base.Notes, e.unlike(d))
 	return d, nil
 }
