@@ -89,13 +89,13 @@ func (p Mixture) Update(ms [][]float32) (next [][]float32, shares [][]float64) {
 	for j, r := range p.Prototypes {
 		sum, total := make([]float64, len(r)), 0.0
 		for i, m := range ms {
-			if c := shares[i][j]; c > 0 {
+			if c := shares[i][j]; c != 0 {
 				accumulate(sum, c, m)
 				total += c
 			}
 		}
 		moved := slices.Clone(r)
-		if total >= abandoned {
+		if !(total < abandoned) { // not the opposite comparison, which would hide a NaN
 			for k, x := range sum {
 				moved[k] = float32(x / (p.Var + total))
 			}

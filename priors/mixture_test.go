@@ -303,3 +303,14 @@ func TestMixtureAbandoned(t *testing.T) {
 		t.Error("the prototype has the client's memory")
 	}
 }
+
+// TestMixtureNaN: a client that has diverged does not pass unseen.
+func TestMixtureNaN(t *testing.T) {
+	p := Mixture{[][]float32{{0, 0}, {1, 1}}, 0.1, 1}
+	next, _ := p.Update([][]float32{{0, 0}, {float32(math.NaN()), 0}})
+	for j, r := range next {
+		if !math.IsNaN(float64(r[0])) {
+			t.Errorf("prototype %d: %v, want NaN", j, r)
+		}
+	}
+}
