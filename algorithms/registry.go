@@ -210,6 +210,7 @@ type Algorithm interface {
 	Unadapted(w *Worker, s any, r rng.Stream) Predictor
 	Personal(s, c any, train *datasets.Examples) Predictor
 	Global(s any) Predictor
+	GlobalFor(s, c any) Predictor
 	TrainsAll() bool
 }
 
@@ -265,4 +266,14 @@ func (e erased[S, C, D, U]) Personal(s, c any, train *datasets.Examples) Predict
 }
 
 func (e erased[S, C, D, U]) Global(s any) Predictor { return e.m.Global(*s.(*S)) }
-func (e erased[S, C, D, U]) TrainsAll() bool        { return e.m.TrainsAll() }
+
+// GlobalFor returns the global predictor of a client's examples: that of Global, unless something is known of the client that
+// makes a difference to it.
+func (e erased[S, C, D, U]) GlobalFor(s, c any) Predictor {
+	if own, ok := any(e.m).(interface{ GlobalFor(S, C) Predictor }); ok {
+		return own.GlobalFor(*s.(*S), *c.(*C))
+	}
+	return e.Global(s)
+}
+
+func (e erased[S, C, D, U]) TrainsAll() bool { return e.m.TrainsAll() }

@@ -77,7 +77,7 @@ func (r *run) scores(ctx context.Context, t, mc int, part func(*datasets.Client)
 	err = r.each(ctx, n, func(w *worker, i int) error {
 		// The global model's draws are the same for every client; a personal model has its own.
 		on := part(&r.clients[i])
-		global[i] = r.score(w, r.method.Global(r.server), on, mc, root.At(t, 0))
+		global[i] = r.score(w, r.global(i), on, mc, root.At(t, 0))
 		personal[i] = r.score(w, r.personal(i), on, mc, root.At(t, i+1))
 		return nil
 	})
@@ -119,6 +119,11 @@ func (r *run) evaluate(ctx context.Context, t, mc int, trained []training) (Eval
 // personal returns the predictor of a client; nil where the method has none.
 func (r *run) personal(client int) algorithms.Predictor {
 	return r.method.Personal(r.server, r.states[client], &r.clients[client].Train)
+}
+
+// global returns the global predictor of a client's examples; nil where the method has none.
+func (r *run) global(client int) algorithms.Predictor {
+	return r.method.GlobalFor(r.server, r.states[client])
 }
 
 // score returns nil where there is no predictor.

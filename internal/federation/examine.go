@@ -47,7 +47,7 @@ func (t *Trained) Examine(ctx context.Context, mc int) (Examination, error) {
 	personal, global := make([]Sight, n), make([]Sight, n)
 	root := r.root.For(rng.Eval)
 	err := r.each(ctx, n, func(w *worker, i int) error {
-		if p := t.Global(); p != nil {
+		if p := r.global(i); p != nil {
 			global[i] = r.look(w, p, i, mc, root.At(r.done, 0))
 		}
 		if p := t.Personal(i); p != nil {
