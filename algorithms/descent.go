@@ -68,7 +68,7 @@ func (o *Descent) Idle() map[string]string {
 	return map[string]string{"momentum": why, "weight-decay": why}
 }
 
-// descend minimises the cross-entropy of weights p in place, over the mini-batches of a round.
+// descend minimises the objective "loss" of weights p in place, over the mini-batches of a round.
 func (o *Descent) descend(ctx context.Context, w *Worker, p []float32, s *graph.Moments, data *Data) (Report, error) {
 	e, rule := w.Exec, o.rule(o.LR)
 	e.Feed("w", p)
@@ -79,7 +79,7 @@ func (o *Descent) descend(ctx context.Context, w *Worker, p []float32, s *graph.
 		}
 		rows := w.next(data)
 		e.Set("1/rows", 1/float32(rows))
-		e.Run(rows)
+		e.RunFor("loss", rows)
 		nll := float64(e.Value("nll")) / float64(rows)
 		if err := finite(step, "negative log-likelihood", nll); err != nil {
 			return rep, err

@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"fedbayes/datasets"
 	"fedbayes/graph"
 	"fedbayes/internal/kernels"
 	"fedbayes/internal/rng"
@@ -48,6 +49,16 @@ func (w *Worker) forward(e *graph.Executor, input string, dst, x []float32) {
 		copy(dst, e.Fetch("log p")[:rows*classes])
 		dst, x = dst[rows*classes:], x[rows*in:]
 	}
+}
+
+// loss returns the negative log-likelihood of weights, summed over examples.
+func (w *Worker) loss(weights []float32, of *datasets.Examples) (nll float64) {
+	logp := make([]float32, of.Len()*w.Net.Classes)
+	w.logProbs(logp, of.X, weights)
+	for i, label := range of.Y {
+		nll -= float64(logp[i*w.Net.Classes+int(label)])
+	}
+	return nll
 }
 
 // Point predicts with one weight vector.
