@@ -155,6 +155,12 @@ func All() []Entry {
 			Presets:  []Preset{{Name: "paper", About: "the paper's prior, with a normal-inverse-Wishart for each weight", New: func() Algorithm { return erase(NewFedHBNIW()) }}},
 		},
 		{
+			Name:    "fedhb-mix",
+			About:   "networks that are each near one of a few prototypes, which the server moves by EM",
+			Paper:   "Kim and Hospedales, FedHB: Hierarchical Bayesian Federated Learning, arXiv 2305.04979, 2023",
+			Presets: []Preset{{Name: "paper", About: "two prototypes, with a gate between them that clients train", New: func() Algorithm { return erase(NewFedHBMix()) }}},
+		},
+		{
 			Name:     "virtual",
 			About:    "a posterior over shared weights to which each client has a factor of its own, and private weights beside them",
 			Paper:    "Corinzia et al., Variational Federated Multi-Task Learning, 2019",

@@ -101,10 +101,15 @@ func TestIdle(t *testing.T) {
 	fixed.InnerLR, apart.Lambda = 0, 0
 	loose := NewFedHBNIW()
 	loose.PriorWeight, loose.GM = 0, "student-t"
+	one, sure := NewFedHBMix(), NewFedHBMix()
+	one.Prototypes, sure.Gate = 1, "entropy"
 	for _, tt := range []struct {
 		m    Algorithm
 		want []string
 	}{
+		{erase(NewFedHBMix()), []string{"gate-temper"}},
+		{erase(one), []string{"gate-epochs", "gate-lr", "gate-temper", "temper"}},
+		{erase(sure), []string{"gate-epochs", "gate-lr"}},
 		{erase(loose), []string{"niw"}},
 		{erase(NewFedHBNIW()), []string{"temperature"}},
 		{erase(closed), []string{"lr-global", "momentum", "optimizer-state", "update-order", "weight-decay"}},

@@ -30,6 +30,10 @@ fashion-mnist/fedprox) grid="
 fashion-mnist/perfedavg) grid="
 	inner-lr 0.03 0.1 0.3
 	lr 0.05 0.1 0.2" ;;
+fashion-mnist/fedhb-mix) grid="
+	prototypes 1 2 5
+	prototype-var 0.01 0.1 1
+	lr 0.05 0.1 0.2" ;;
 fashion-mnist/pfedme) grid="
 	lr-global 0.02 0.05
 	lr 0.01 0.03
@@ -86,6 +90,10 @@ prior-count = 0"
 	prior-weight 0.01 0.1 1 10
 	lr 0.2 0.5"
 	;;
+*/fedhb-mix) grid="
+	prototypes 1 2 5
+	prototype-var 0.01 0.1 1
+	lr 0.2 0.5 1" ;;
 */pfedgp) grid="
 	context 25 50 100
 	lr 0.0003 0.001 0.003 0.01 0.05" ;;

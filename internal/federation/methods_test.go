@@ -55,7 +55,7 @@ func TestSeedsDiffer(t *testing.T) {
 		seen := map[string]uint64{}
 		for _, seed := range []uint64{1, 2, 1 + 1<<32} {
 			cfg := config()
-			cfg.Rounds, cfg.Seed = 1, seed
+			cfg.Rounds, cfg.PerRound, cfg.Seed = 1, len(mixed), seed
 			s, d, _ := play(t, cfg, make(), toys(mixed...))
 			for what, v := range map[string]string{
 				"evaluation": spell(d.evals[0].Clients), "server": spell(s.server), "client": spell(s.clients[0]),
@@ -189,6 +189,7 @@ func TestFinite(t *testing.T) {
 // each, for every client that trains and every client that is sampled. A method without a row here fails.
 func TestBytes(t *testing.T) {
 	const rounds, sampled, able = 4, 3, 6      // of mixed, one client is empty
+	const gate = dim*64 + 64 + 64*2 + 2        // a network between two prototypes
 	const below = size - (5*classes + classes) // without the last layer
 	tests := []struct {
 		name, preset string
@@ -216,6 +217,10 @@ func TestBytes(t *testing.T) {
 		{"bnfed", "paper", nil, size, size + classes, sampled}, // and the examples of each label
 		{"pfedgp", "paper", nil, below, below, sampled},
 		{"pfedgp", "code", nil, below, below, sampled},
+		{"fedhb-mix", "paper", nil, 2*size + gate, size + gate, sampled},
+		{"fedhb-mix", "paper", map[string]any{"gate": "client"}, 2 * size, size, sampled},
+		{"fedhb-mix", "paper", map[string]any{"prototypes": 5, "gate": "entropy"}, 5 * size, size, sampled},
+		{"fedhb-mix", "paper", map[string]any{"prototypes": 1}, size, size, sampled},
 		{"fedhb-niw", "paper", nil, 2*size + 4, size, sampled}, // and l0 and n0 as float64
 		{"virtual", "paper", nil, 2 * size, 2 * size, sampled},
 		{"virtual", "code", nil, 2 * size, 2 * size, sampled},
@@ -264,7 +269,7 @@ func TestModels(t *testing.T) {
 		"virtual/paper": {true, true}, "virtual/code": {true, true},
 		"fedavg/paper":  {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "pfedgp/code": {true, false}, "bnfed/paper": {false, true},
-		"fedhb-niw/paper": {true, true},
+		"fedhb-niw/paper": {true, true}, "fedhb-mix/paper": {true, true},
 	}
 	eachMethod(t, func(t *testing.T, name string, make func() algorithms.Algorithm) {
 		_, d, _ := play(t, config(), make(), toys(mixed...))

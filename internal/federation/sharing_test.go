@@ -74,7 +74,7 @@ func TestRelabelledClients(t *testing.T) {
 		cfg.Rounds, cfg.PerRound = 1, 6
 		s, _, _ := play(t, cfg, make(), toys(mixed...))
 		m := make()
-		server := m.Server(algorithms.Task{Net: network(t), Batch: batch}, kernels.New(cfg.ISA), rng.Stream{Seed: cfg.Seed})
+		server := m.Server(algorithms.Task{Net: network(t), Batch: batch, Examples: mixed}, kernels.New(cfg.ISA), rng.Stream{Seed: cfg.Seed})
 		ups := slices.Clone(s.ups[0])
 		slices.Reverse(ups)
 		ups[0], ups[2] = ups[2], ups[0]

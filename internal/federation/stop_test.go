@@ -56,6 +56,8 @@ func diverging(name string, lr float64) map[string]any {
 		set["lambda"] = 0.0
 	case "fedhb-niw":
 		set["prior-weight"] = 0.0
+	case "fedhb-mix":
+		set["optimizer"] = "adam"
 	}
 	return set
 }
@@ -70,6 +72,8 @@ func TestDivergenceInEvaluation(t *testing.T) {
 			set["personal-steps"], set["update-order"] = 1, "simultaneous"
 		case "pfedme":
 			set["personal-steps"] = 1
+		case "fedhb-mix":
+			set["gate"] = "uniform" // whose targets would show it
 		case "pfedgp":
 			set["weight-decay"] = 1e9 // of embeddings that are large and finite, directions are as good as any
 		}
