@@ -94,6 +94,10 @@ prior-count = 0"
 	prototypes 1 2 5
 	prototype-var 0.01 0.1 1
 	lr 0.2 0.5 1" ;;
+*/virtual) grid="
+	kl-weight 1e-6 1e-5 1e-4 1e-3
+	damping 0.05 0.1 0.2
+	lr 0.01 0.03 0.1 0.3 1" ;;
 */pfedgp) grid="
 	context 25 50 100
 	lr 0.0003 0.001 0.003 0.01 0.05" ;;
