@@ -86,8 +86,8 @@ local-epochs = 10"
 inverted = true
 prior-count = 0"
 	grid="
-	keep-prob 0.3 0.5 0.8 0.9 0.95 0.99 0.999 1
-	prior-weight 0.01 0.1 1 10
+	keep-prob 0.5 0.8 0.95 1
+	prior-weight 0.01 0.1 1
 	lr 0.2 0.5"
 	;;
 */fedhb-mix) grid="
