@@ -3,6 +3,7 @@ package algorithms
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"fedbayes/datasets"
@@ -71,13 +72,10 @@ type VirtualServer struct {
 	Undo  []Change        // by client, what it has to take back of its last change
 }
 
-// VirtualDownload is what a client gets: q(θ) in natural parameters, and what it has to take back.
-type VirtualDownload struct {
-	H, Tau []float32
-	Undo   Change
-}
+// VirtualDownload is what a client gets: q(θ), as the change that makes it of nothing, and what the client has to take back.
+type VirtualDownload struct{ Q, Undo Change }
 
-// VirtualState is what a client keeps.
+// VirtualState is what a client keeps: 24 bytes for each weight, and 8 more with a private network, beside its gates.
 type VirtualState struct {
 	Site    priors.Natural
 	Theta   priors.Gaussian // of its last round
@@ -107,8 +105,10 @@ func (m *Virtual) Accepts(net *layers.Model) error {
 	if !m.Lateral {
 		return nil
 	}
-	_, err := net.Units()
-	return err
+	if _, err := net.Units(); err != nil {
+		return fmt.Errorf("%w (take --lateral=false)", err)
+	}
+	return nil
 }
 
 func (m *Virtual) Objective(b *graph.Builder, task Task) {
@@ -177,8 +177,7 @@ func (m *Virtual) Client(task Task, _ *kernels.CPU, s VirtualServer, r rng.Strea
 func (*Virtual) prior(n int) priors.Natural { return priors.Normal(n, priorSigma) }
 
 func (m *Virtual) Download(s VirtualServer, i int) VirtualDownload {
-	all := changeAt(s.Q, nil)
-	d := VirtualDownload{H: all.H, Tau: all.Tau}
+	d := VirtualDownload{Q: changeAt(s.Q, nil)}
 	if i < len(s.Undo) {
 		d.Undo = s.Undo[i]
 	}
@@ -186,7 +185,7 @@ func (m *Virtual) Download(s VirtualServer, i int) VirtualDownload {
 }
 
 func (m *Virtual) Train(ctx context.Context, wk *Worker, d VirtualDownload, c *VirtualState, data *Data, r rng.Stream) (Change, Report, error) {
-	received := Change{H: d.H, Tau: d.Tau}.to(priors.NewNatural(len(d.H)), 1)
+	received := d.Q.to(priors.NewNatural(len(d.Q.H)), 1)
 	site := d.Undo.to(c.Site, -1)
 	cavity := received.Over(site)
 	raised := cavity.Floor(1 / (priorSigma * priorSigma)) // a site is more exact than the q(θ) that came

@@ -334,8 +334,9 @@ func TestVirtualOneClient(t *testing.T) {
 	w := virtualWorker(t, m)
 	s, cs := born(m, w)
 	d := m.Download(s, 0)
-	prior, ones := priors.Normal(len(d.H), 1), priors.Constant(make([]float32, len(d.H)), priors.Rho(1))
-	s.Q = Change{H: d.H, Tau: d.Tau}.to(priors.NewNatural(len(d.H)), 1) // so that the download is exact
+	n := len(d.Q.H)
+	prior, ones := priors.Normal(n, 1), priors.Constant(make([]float32, n), priors.Rho(1))
+	s.Q = d.Q.to(priors.NewNatural(n), 1) // so that the download is exact
 	c := cs[0]
 	c.Site = s.Q.Over(prior)
 
