@@ -3,6 +3,7 @@ package algorithms
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -82,7 +83,14 @@ func (m *FedHBNIW) Idle() map[string]string {
 	return idle
 }
 
-func (m *FedHBNIW) Accepts(*layers.Model) error { return nil }
+// Accepts refuses a network with memory cells, whose weights are used more than once: no gate on what it reads is a loss of
+// their columns.
+func (m *FedHBNIW) Accepts(net *layers.Model) error {
+	if net.Text && m.KeepProb < 1 {
+		return errors.New("the columns of memory cells cannot be lost: want --keep-prob 1")
+	}
+	return nil
+}
 
 func (m *FedHBNIW) Objective(b *graph.Builder, task Task) {
 	d := task.Net.Size()

@@ -9,6 +9,7 @@ import (
 	"fedbayes/graph/graphtest"
 	"fedbayes/internal/kernels"
 	"fedbayes/internal/rng"
+	"fedbayes/layers"
 	"fedbayes/priors"
 )
 
@@ -476,5 +477,19 @@ func TestDropoutPredictor(t *testing.T) {
 		if math.Abs(n-want) > tol {
 			t.Errorf("weight %d is there in %v draws, want %v within %v", k, n, want, tol)
 		}
+	}
+}
+
+func TestFedHBNIWAccepts(t *testing.T) {
+	net, err := layers.New("lstm:2", []int{3}, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := NewFedHBNIW()
+	if m.Accepts(net) == nil {
+		t.Error("memory cells that lose columns are accepted")
+	}
+	if m.KeepProb = 1; m.Accepts(net) != nil {
+		t.Error("memory cells are refused though no column is lost")
 	}
 }

@@ -32,6 +32,7 @@ type Entry struct {
 	Classes  int
 	Names    []string  // of the classes, in lower case; nil where their numbers are all the names that they have
 	Shape    []int     // of one image: height, width, and channels if there are more than one; of another example its number of values
+	Text     bool      // an example is characters in a row, numbers below Classes, and its class is the character that comes next
 	Mean     []float32 // of each channel, as [Dataset] has it; nil if pixels are divided by 255 and no more
 	Std      []float32
 	Regimes  []Regime // smallest first

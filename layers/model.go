@@ -12,6 +12,7 @@ type Model struct {
 	Name    string
 	In      int // values of an example
 	Classes int
+	Text    bool    // an example is a row of symbols, numbers below Classes, and its class is the symbol that comes next
 	Layers  []Layer // the last is a Dense without ReLU
 }
 

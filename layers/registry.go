@@ -22,6 +22,7 @@ func All() []Entry {
 		{"mlp2", "perceptron with two hidden layers, of the widths of mlp2:200,100", "100,100", mlp2},
 		{"vgg", "3×3 convolutions of as many channels as its numbers say, and 2×2 pools where it says M", "16,M,32,M,64,M,128,M,128,M", vgg},
 		{"convnet", "two 5×5 convolutions with pools and two dense layers, of the sizes of convnet:32,64,100,100", "32,64,100,100", convnet},
+		{"lstm", "says which symbol of a text comes next, by two layers of as many memory cells as its number says", "100", lstm},
 	}
 }
 

@@ -37,6 +37,10 @@ func TestNew(t *testing.T) {
 		}, 14},
 		{"mlp:1,1,1,1,1,1,1,1,1", []int{1}, 1, 1, nil, 20},
 		{"mlp:100", []int{28, 28}, 10, 784, nil, 79510},
+		{"lstm", []int{80}, 86, 80, []string{
+			"embedding.table [86 8] 0", "lstm1.kernel [8 400] 688", "lstm1.recurrent [100 400] 3888",
+			"lstm2.kernel [100 400] 43888", "lstm2.recurrent [100 400] 83888", "dense1.weight [100 86] 123888", "dense1.bias [86] 132488",
+		}, 132574},
 	}
 	for _, tt := range tests {
 		t.Run(tt.spec, func(t *testing.T) {
@@ -68,10 +72,10 @@ func TestNew(t *testing.T) {
 
 func TestNewErrors(t *testing.T) {
 	tests := []struct{ spec, want string }{
-		{"", `model : want one of mlp, mlp2, vgg, convnet`},
-		{"cnn", `model cnn: want one of mlp, mlp2, vgg, convnet`},
-		{"MLP", `model MLP: want one of mlp, mlp2, vgg, convnet`},
-		{"mlp3:5", `model mlp3:5: want one of mlp, mlp2, vgg, convnet`},
+		{"", `model : want one of mlp, mlp2, vgg, convnet, lstm`},
+		{"cnn", `model cnn: want one of mlp, mlp2, vgg, convnet, lstm`},
+		{"MLP", `model MLP: want one of mlp, mlp2, vgg, convnet, lstm`},
+		{"mlp3:5", `model mlp3:5: want one of mlp, mlp2, vgg, convnet, lstm`},
 		{"mlp:", `model mlp:: width "", want a whole number from 1 to 65536`},
 		{"mlp:0", `model mlp:0: width "0", want a whole number from 1 to 65536`},
 		{"mlp:-1", `model mlp:-1: width "-1", want a whole number from 1 to 65536`},
@@ -89,6 +93,8 @@ func TestNewErrors(t *testing.T) {
 		{"mlp:5,-5", `model mlp:5,-5: width "-5", want a whole number from 1 to 65536`},
 		{"mlp:5-5,5", `model mlp:5-5,5: width "5-5", want a whole number from 1 to 65536`},
 		{"mlp2:5-5-5", `model mlp2:5-5-5: 3 hidden layers, want 2, as mlp2:100,100`},
+		{"lstm:5,5", `model lstm:5,5: 2 numbers, want the cells of a layer`},
+		{"lstm:4097", `model lstm:4097: width "4097", want a whole number from 1 to 4096`},
 		{"mlp2:5,x", `model mlp2:5,x: width "x", want a whole number from 1 to 65536`},
 	}
 	for _, tt := range tests {
@@ -104,6 +110,14 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
+// shapeOf returns that of an example that a model takes.
+func shapeOf(e Entry) []int {
+	if e.Name == "lstm" {
+		return []int{32}
+	}
+	return []int{32, 32}
+}
+
 func TestAll(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range All() {
@@ -111,11 +125,11 @@ func TestAll(t *testing.T) {
 			t.Errorf("entry %+v: want a name of its own, without a colon, and a description", e)
 		}
 		seen[e.Name] = true
-		plain, err := New(e.Name, []int{32, 32}, 3)
+		plain, err := New(e.Name, shapeOf(e), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		full, err := New(e.Name+":"+e.Default, []int{32, 32}, 3)
+		full, err := New(e.Name+":"+e.Default, shapeOf(e), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,11 +144,11 @@ func TestHyphens(t *testing.T) {
 	for _, e := range All() {
 		spec := e.Name + ":" + e.Default
 		cell := strings.ReplaceAll(spec, ",", "-")
-		want, err := New(spec, []int{32, 32}, 3)
+		want, err := New(spec, shapeOf(e), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := New(cell, []int{32, 32}, 3)
+		got, err := New(cell, shapeOf(e), 3)
 		if err != nil {
 			t.Errorf("%s: %v", cell, err)
 			continue

@@ -110,6 +110,7 @@ func TestTableOptions(t *testing.T) {
 		" --partition labels":                       "--labels-per-client 5: want a whole number from 1 to 3, the labels of csv",
 		" --partition labels --labels-per-client 2": "--partition labels: csv has no regimes: want --train-per-class and --test-per-class",
 		" --model vgg":                              "--model vgg: examples of shape [2], want images",
+		" --model lstm":                             "--model lstm: it reads text, and csv has none",
 		" --order published":                        "--order: it belongs to --partition iid or permuted, not to natural",
 	} {
 		if status, _, stderr := runArgs(strings.Fields("train --dataset csv --data-dir " + path + flags)...); status == 0 || stderr != "fedbayes: "+want+"\n" {

@@ -171,6 +171,12 @@ func newModel(spec string, e datasets.Entry) (*layers.Model, error) {
 	if err != nil {
 		return nil, usagef("--%w", err)
 	}
+	switch {
+	case net.Text && !e.Text:
+		return nil, usagef("--model %s: it reads text, and %s has none", spec, e.Name)
+	case e.Text && !net.Text:
+		return nil, usagef("--model %s: %s is text: want %s", spec, e.Name, e.Defaults.Model)
+	}
 	if n := net.Size(); n > maxParameters {
 		return nil, usagef("--model %s: %d parameters, want at most %d", spec, n, maxParameters)
 	}
