@@ -70,13 +70,13 @@ func born(m *Virtual, w *Worker) (s VirtualServer, cs []VirtualState) {
 // A free64 is the free energy of one mini-batch for the test network, in float64 and with no regard to how it is computed
 // elsewhere.
 type free64 struct {
-	m            *Virtual
-	x, y         []float32
-	rows         int
-	theta, phi   [][]float32 // noise: of all weights, or of the outputs of each layer
-	cavity       gaussian64
-	n            float64
-	units, total int
+	m          *Virtual
+	x, y       []float32
+	rows       int
+	theta, phi [][]float32 // noise: of all weights, or of the outputs of each layer
+	cavity     gaussian64
+	n          float64
+	total      int
 }
 
 // at returns the energy of parameters [μ | ρ] of q and, with a private network, [μ | ρ] of c and the gates.
