@@ -97,7 +97,7 @@ func (m *Virtual) Params() []Param {
 		Param{Name: "estimator", Usage: "what a step draws: the weights, or the outputs of each layer", Value: &m.Estimator, OneOf: []string{"local", "weights"}},
 		Param{Name: "lateral", Usage: "clients have private networks that the shared one listens to", Value: &m.Lateral},
 		Param{Name: "retain", Usage: "posterior of a personal model: with the client's site as it was sent, or as it was fitted, before damping and pruning", Value: &m.Retain, OneOf: []string{"sent", "fitted"}},
-		Param{Name: "sparsity", Usage: "per cent of a change that are not sent, those least above noise; the last layer's are", Value: &m.Sparsity, Max: 95},
+		Param{Name: "sparsity", Usage: "per cent of a change that are not sent, those least above noise; the last layer is sent whole", Value: &m.Sparsity, Max: 95},
 	)
 }
 
