@@ -19,6 +19,7 @@ type Dataset struct {
 	Training int      // examples of the published training files, which come first; 0 where nothing tells them from those for testing
 	Owner    []int    // [N], the number of the client whose example it is; nil where the data do not say
 	Owners   []string // what these clients are called, by number
+	Gap      int      // where an owner's examples are in order of time and overlap, how many a cut between two parts of them leaves out
 }
 
 // Len returns the number of examples.

@@ -24,7 +24,7 @@ func iid(d *Dataset, cfg PartitionConfig) ([]Split, error) {
 	shuffle(all, cfg.stream(drawAll, 0))
 	splits := make([]Split, cfg.Clients)
 	for i := range splits {
-		splits[i] = cfg.cut(all[i*n/cfg.Clients : (i+1)*n/cfg.Clients])
+		splits[i] = cfg.cut(all[i*n/cfg.Clients:(i+1)*n/cfg.Clients], 0)
 	}
 	return splits, nil
 }
@@ -106,8 +106,10 @@ func (cfg PartitionConfig) least() int {
 	return least
 }
 
-// cut splits a share that is in random order, so that its end is as good for testing as any part.
-func (cfg PartitionConfig) cut(share []int) Split {
-	train := len(share) - cfg.tests(len(share))
-	return Split{Train: slices.Clone(share[:train]), Test: slices.Clone(share[train:])}
+// cut splits a share of more than gap examples, of which those at the end are for testing; in random order they are as good for
+// that as any. It leaves gap examples out between the two parts.
+func (cfg PartitionConfig) cut(share []int, gap int) Split {
+	n := len(share) - gap
+	train := n - cfg.tests(n)
+	return Split{Train: slices.Clone(share[:train]), Test: slices.Clone(share[train+gap:])}
 }

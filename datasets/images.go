@@ -98,10 +98,14 @@ func (e Entry) images(r io.Reader) (d *Dataset, labelled bool, err error) {
 			return err == nil
 		})
 	default:
-		labels, err = e.csv(buffered, "a finite number", func(cell string) bool {
+		wanted := "a finite number"
+		if e.Text {
+			wanted = fmt.Sprintf("a whole number from 0 to %d", e.Classes-1)
+		}
+		labels, err = e.csv(buffered, wanted, func(cell string) bool {
 			v, ok := finite(cell)
 			values = append(values, v)
-			return ok
+			return ok && (!e.Text || v >= 0 && v < float32(e.Classes) && v == float32(int(v)))
 		})
 	}
 	if err != nil {

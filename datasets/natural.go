@@ -7,7 +7,8 @@ import (
 )
 
 // natural gives each client of the data its own examples. Of those that have enough, the ones with the most take part, and
-// keep their order. How the examples of one are split depends on the seed and on who it is, not on who else takes part.
+// keep their order. How the examples of one are split depends on the seed and on who it is, not on who else takes part. Where
+// they overlap, one trains on the first of them and is tested on the last.
 func natural(d *Dataset, cfg PartitionConfig) ([]Split, []string, error) {
 	if d.Owner == nil {
 		var names []string
@@ -19,7 +20,7 @@ func natural(d *Dataset, cfg PartitionConfig) ([]Split, []string, error) {
 		return nil, nil, fmt.Errorf("nothing says whose its %ss are: want another --partition, or one of the data sets %s", d.Noun(), strings.Join(names, ", "))
 	}
 	owned, able := cfg.able(d)
-	least := cfg.least()
+	least := cfg.least() + d.Gap
 	if len(able) < cfg.Clients {
 		return nil, nil, fmt.Errorf("--clients %d: %d of the data's %d have at least %d %ss: %s",
 			cfg.Clients, len(able), len(owned), least, d.Noun(), cfg.lower(len(able)))
@@ -33,8 +34,10 @@ func natural(d *Dataset, cfg PartitionConfig) ([]Split, []string, error) {
 	slices.Sort(taking)
 	splits := make([]Split, len(taking))
 	for i, o := range taking {
-		shuffle(owned[o], cfg.stream(drawOwned, o))
-		splits[i] = cfg.cut(owned[o])
+		if d.Gap == 0 {
+			shuffle(owned[o], cfg.stream(drawOwned, o))
+		}
+		splits[i] = cfg.cut(owned[o], d.Gap)
 		splits[i].Owner = d.Owners[o]
 	}
 	return splits, notes, nil
@@ -53,7 +56,7 @@ func (cfg PartitionConfig) able(d *Dataset) (owned [][]int, able []int) {
 		owned[o] = append(owned[o], i)
 	}
 	for o := range owned {
-		if len(owned[o]) >= cfg.least() {
+		if len(owned[o]) >= cfg.least()+d.Gap {
 			able = append(able, o)
 		}
 	}

@@ -62,6 +62,9 @@ func Partition(d *Dataset, cfg PartitionConfig) (splits []Split, notes []string,
 	if cfg.Clients < 1 || cfg.Clients > d.Len() {
 		return nil, nil, fmt.Errorf("--clients %d: want 1 to %d, the number of %ss", cfg.Clients, d.Len(), d.Noun())
 	}
+	if d.Gap > 0 && cfg.Kind != "natural" {
+		return nil, nil, fmt.Errorf("%s: %ss of a text overlap, and clients would be tested on what others train on: want --partition natural", cfg.Kind, d.Noun())
+	}
 	switch cfg.Kind {
 	case "labels":
 		splits, notes, err = byLabels(d, cfg)

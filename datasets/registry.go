@@ -17,6 +17,7 @@ type Regime struct {
 type Defaults struct {
 	Clients  int
 	PerRound int // clients sampled in a round
+	Batch    int // examples of a mini-batch
 	Model    string
 
 	Partition     string
@@ -93,7 +94,7 @@ func regimes() []Regime {
 
 // All returns the data sets in the order in which they are listed; the first is the default.
 func All() []Entry {
-	return []Entry{mnistSample(), mnist(), fashionMNISTSample(), fashionMNIST(), cifar10(), mnistWriters(), hapt(), vsn(), table()}
+	return []Entry{mnistSample(), mnist(), fashionMNISTSample(), fashionMNIST(), cifar10(), mnistWriters(), hapt(), vsn(), shakespeare(), table()}
 }
 
 // Lookup returns the data set of this name.

@@ -45,10 +45,10 @@ func TestRegistry(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"mnist-sample", "mnist", "fashion-mnist-sample", "fashion-mnist", "cifar10", "mnist-writers", "hapt", "vsn", "csv"}; !slices.Equal(names, want) {
+	if want := []string{"mnist-sample", "mnist", "fashion-mnist-sample", "fashion-mnist", "cifar10", "mnist-writers", "hapt", "vsn", "shakespeare", "csv"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
-	if _, err := Lookup("mnits"); err == nil || !strings.Contains(err.Error(), `no data set "mnits": want mnist-sample, mnist, fashion-mnist-sample, fashion-mnist, cifar10, mnist-writers, hapt, vsn, csv`) {
+	if _, err := Lookup("mnits"); err == nil || !strings.Contains(err.Error(), `no data set "mnits": want mnist-sample, mnist, fashion-mnist-sample, fashion-mnist, cifar10, mnist-writers, hapt, vsn, shakespeare, csv`) {
 		t.Errorf("unknown name: got %v", err)
 	}
 	if _, err := mnist().Regime("tiny"); err == nil || !strings.Contains(err.Error(), `no regime "tiny": want small, medium, large`) {

@@ -107,6 +107,9 @@ func describeDataset(c *cli.Context, name, dir string) error {
 	if d := e.Defaults; d.Clients > 0 {
 		fmt.Fprintf(w, "clients\t%d, %d of them in a round\n", d.Clients, min(d.PerRound, d.Clients))
 	}
+	if e.Defaults.Batch > 0 {
+		fmt.Fprintf(w, "batch\t%d\n", e.Defaults.Batch)
+	}
 	if e.Defaults.Model != "" {
 		fmt.Fprintf(w, "model\t%s\n", e.Defaults.Model)
 	}

@@ -490,7 +490,7 @@ func TestLookedAtInVain(t *testing.T) {
 		"eval --run x --out y":                         `2 --out "y": want a name that ends with .csv`,
 		"eval --run x --curves y/z.csv":                "2 --curves y/z.csv: there is no folder y",
 		"eval --run x --out a.csv --per-example a.csv": "2 --out and --per-example: want two files",
-		"eval --run " + dir + " --data-dir x":          "2 --run " + dir + ": --data-dir: mnist-sample is part of the program and reads no folder, other than mnist, fashion-mnist, cifar10, mnist-writers, hapt, vsn and csv",
+		"eval --run " + dir + " --data-dir x":          "2 --run " + dir + ": --data-dir: mnist-sample is part of the program and reads no folder, other than mnist, fashion-mnist, cifar10, mnist-writers, hapt, vsn, shakespeare and csv",
 		"eval --run " + bare:                           "5 " + filepath.Join(bare, "checkpoint") + ": it holds no checkpoint",
 		"eval --run " + changed:                        "3 --run " + changed + ": its config.json is of another run: --zeta is 11 there, 10 here",
 

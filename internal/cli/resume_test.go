@@ -178,7 +178,7 @@ func TestResumeRefused(t *testing.T) {
 		"--out x":                    {2, "--resume and --out: want one of them"},
 		"--force":                    {2, "--resume and --force: want one of them"},
 		"--resume x":                 {2, "--resume: given 2 times, want it once"},
-		"--rounds 3 --data-dir here": {2, "--resume {dir}: --data-dir: mnist-sample is part of the program and reads no folder, other than mnist, fashion-mnist, cifar10, mnist-writers, hapt, vsn and csv"},
+		"--rounds 3 --data-dir here": {2, "--resume {dir}: --data-dir: mnist-sample is part of the program and reads no folder, other than mnist, fashion-mnist, cifar10, mnist-writers, hapt, vsn, shakespeare and csv"},
 	} {
 		status, stdout, stderr := runArgs(append([]string{"train", "--resume", dir}, strings.Fields(flags)...)...)
 		if text := "fedbayes: " + strings.ReplaceAll(want.text, "{dir}", dir) + "\n"; status != want.status || stdout != "" || stderr != text {

@@ -122,7 +122,7 @@ func (s *settings) options() []option {
 		{Param: whole("rounds", "number of rounds", &s.Rounds, 1), category: categoryRounds},
 		{Param: whole("local-steps", "mini-batches of a client's round", &s.LocalSteps, 1), category: categoryRounds},
 		{Param: whole("local-epochs", "in place of local steps, passes over a client's data in a round", &s.LocalEpochs, 1), category: categoryRounds, shown: "none"},
-		{Param: whole("batch", "examples of a mini-batch", &s.Batch, 1), category: categoryRounds},
+		{Param: whole("batch", "examples of a mini-batch", &s.Batch, 1), category: categoryRounds, shown: besides(strconv.Itoa(s.Batch), func(d datasets.Defaults) int { return d.Batch })},
 		{Param: algorithms.Param{Name: "participation", Usage: "clients sampled in a round: a count, or a fraction below 1", Value: &s.Participation, Open: true, Max: math.Inf(1)}, category: categoryRounds, shown: besides("all", func(d datasets.Defaults) int { return d.PerRound })},
 		{Param: whole("eval-every", "rounds from one evaluation to the next; the last round has one in any case", &s.EvalEvery, 1), category: categoryRounds},
 		{Param: algorithms.Param{Name: "mc", Usage: "draws of the weights in a prediction; 0 takes their mean", Value: &s.MC, Max: 256}, category: categoryRounds},
@@ -197,6 +197,9 @@ func (s *settings) follow(d datasets.Defaults, ts texts) {
 	}
 	if d.TestPerClient > 0 && !ts.has("test-per-client") {
 		s.TestPerClient = d.TestPerClient
+	}
+	if d.Batch > 0 && !ts.has("batch") {
+		s.Batch = d.Batch
 	}
 	if d.Model != "" && !ts.has("model") {
 		s.Model = d.Model
