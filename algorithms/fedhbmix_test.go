@@ -237,6 +237,25 @@ func TestFedHBMixOrder(t *testing.T) {
 	near(t, "prediction", q[:], widened(p[:]), 1e-5)
 }
 
+// TestFedHBMixSpread: prototypes start as other networks than the first, which is FedAvg's, and as near to it as is said.
+func TestFedHBMixSpread(t *testing.T) {
+	m := NewFedHBMix()
+	m.Prototypes = 3
+	wk, r := testWorker(t, erase(m)), rng.Stream{Seed: 1}
+	far := m.Server(wk.Task, wk.CPU, r).Prototypes
+	if !slices.Equal(far[0], NewFedAvg().Server(wk.Task, wk.CPU, r)) || slices.Equal(far[1], far[0]) || slices.Equal(far[1], far[2]) {
+		t.Fatal("the first prototype is not FedAvg's start, or another is the same")
+	}
+	m.Spread = 0.01
+	for j, near := range m.Server(wk.Task, wk.CPU, r).Prototypes {
+		for i, v := range near {
+			if d, want := float64(v-far[0][i]), 0.01*float64(far[j][i]-far[0][i]); math.Abs(d-want) > 1e-6 {
+				t.Fatalf("prototype %d: weight %d is %v from that of the first, want %v", j, i, d, want)
+			}
+		}
+	}
+}
+
 // TestFedHBMixStart: where a client starts that has no weights yet, and one that has some.
 func TestFedHBMixStart(t *testing.T) {
 	m := NewFedHBMix()

@@ -30,7 +30,7 @@ func TestGroups(t *testing.T) {
 		} {
 			set["lr"] = 0.5
 			if name != "one" {
-				set["reseed"] = true
+				set["prototype-spread"] = 0.01
 			}
 			s, _, res := play(t, cfg, method(t, "fedhb-mix", "", set), clients)
 			gm[name] = res.Last.Global.Accuracy
