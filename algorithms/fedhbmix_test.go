@@ -263,7 +263,7 @@ func TestFedHBMixStart(t *testing.T) {
 	s := m.Server(wk.Task, wk.CPU, rng.Stream{Seed: 1})
 	ex := testExamples(4, 21)
 	learnt := slices.Clone(s.Prototypes[1])
-	if _, err := m.Descent.descend(t.Context(), testWorker(t, erase(NewFedAvg())), learnt, wk.forgetful(0), testData(ex, 60, rng.Stream{})); err != nil {
+	if _, err := m.descend(t.Context(), testWorker(t, erase(NewFedAvg())), learnt, wk.forgetful(0), testData(ex, 60, rng.Stream{})); err != nil {
 		t.Fatal(err)
 	}
 	s.Prototypes[1] = learnt
