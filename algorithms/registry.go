@@ -76,7 +76,7 @@ func All() []Entry {
 			Name:    "fedavg",
 			About:   "one network for all, the average of what the clients make of it",
 			Paper:   "McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, AISTATS 2017",
-			Presets: append([]Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewFedAvg()) }}}, searchedFedAvg()...),
+			Presets: append([]Preset{{Name: "paper", About: "Algorithm 1 of the paper", New: func() Algorithm { return erase(NewFedAvg()) }}, fedAvgLSTM()}, searchedFedAvg()...),
 		},
 		{
 			Name:    "fedprox",
@@ -171,6 +171,11 @@ func All() []Entry {
 			Presets: []Preset{
 				{Name: "paper", About: "Algorithm 1 of the paper, with private networks and draws of each layer's outputs", New: func() Algorithm { return erase(NewVirtual()) }},
 				{Name: "code", About: "the published configurations: no private networks, and draws of the weights", New: func() Algorithm { return erase(NewVirtualCode()) }},
+				{
+					Name: "lstm", About: "the paper's without private networks, as recurrent layers have no lateral connections",
+					New:    func() Algorithm { return erase(NewVirtualLSTM()) },
+					Models: []string{"lstm"},
+				},
 			},
 		},
 		{

@@ -55,7 +55,7 @@ func TestDefault(t *testing.T) {
 func TestNewErrors(t *testing.T) {
 	for _, tt := range []struct{ name, preset, want string }{
 		{"pfedbays", "", `--algo "pfedbays": want one of pfedbayes, fedavg`},
-		{"fedavg", "code", `--preset "code": want one of paper, mnist, fashion-mnist for fedavg`},
+		{"fedavg", "code", `--preset "code": want one of paper, lstm, mnist, fashion-mnist for fedavg`},
 	} {
 		if _, err := New(tt.name, tt.preset); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("New(%q, %q): %v, want %q in it", tt.name, tt.preset, err, tt.want)
