@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the benchmarks: kernels, a client's step on the perceptron and on the VGG and where its time goes, and a round with
-# one worker and two.
+# Prints the benchmarks: kernels, a client's step on the perceptron and on the VGG and where its time goes, a step of the LSTM,
+# and a round with one worker and two.
 #
 #   scripts/bench.sh [PATTERN]     only the sections whose name matches, as "step" or "gemm"
 #
@@ -34,6 +34,7 @@ tables() { # SUFFIX [GO TEST FLAG...]
 	bench "adam$suffix" ./internal/kernels '^BenchmarkAdam$' "$@"
 	bench "conv$suffix" ./internal/kernels '^Benchmark(Conv|Pool)$' "$@"
 	bench "step$suffix" ./algorithms '^BenchmarkStep$' -benchmem "$@"
+	bench "lstm$suffix" ./graph '^BenchmarkLSTM$' "$@"
 	bench "where$suffix" ./graph '^BenchmarkWhere$' "$@"
 }
 
