@@ -58,6 +58,13 @@ func NewVirtual() *Virtual {
 	}
 }
 
+// NewVirtualLSTM returns the method for networks with recurrent layers, which have no lateral form.
+func NewVirtualLSTM() *Virtual {
+	m := NewVirtual()
+	m.Lateral = false
+	return m
+}
+
 // NewVirtualCode returns what the published configurations are: weights that are drawn, and no private network.
 func NewVirtualCode() *Virtual {
 	m := NewVirtual()

@@ -224,6 +224,7 @@ func TestBytes(t *testing.T) {
 		{"fedhb-niw", "paper", nil, 2*size + 4, size, sampled}, // and l0 and n0 as float64
 		{"virtual", "paper", nil, 2 * size, 2 * size, sampled},
 		{"virtual", "code", nil, 2 * size, 2 * size, sampled},
+		{"virtual", "lstm", nil, 2 * size, 2 * size, sampled},
 		{"local", "paper", nil, 0, 0, able},
 	}
 	covered := map[string]bool{}
@@ -266,7 +267,7 @@ func TestModels(t *testing.T) {
 		"fedamp/paper": {true, false}, "heurfedamp/paper": {true, false},
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
 		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true}, "perfedavg/paper": {true, true},
-		"virtual/paper": {true, true}, "virtual/code": {true, true},
+		"virtual/paper": {true, true}, "virtual/code": {true, true}, "virtual/lstm": {true, true},
 		"fedavg/paper":  {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "pfedgp/code": {true, false}, "bnfed/paper": {false, true},
 		"fedhb-niw/paper": {true, true}, "fedhb-mix/paper": {true, true},
