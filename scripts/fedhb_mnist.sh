@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs FedHB on MNIST: ten clients of 5 labels, small regime, the network 784-100-10, 800 rounds, an evaluation each 50.
+# Runs FedHB on MNIST: ten clients of 5 labels, small regime, the network 784-100-10, 800 rounds, an evaluation each 50; and
+# ten clients in two groups, see below, 200 rounds.
 #
 #   scripts/fedhb_mnist.sh [SEED...] [-- FLAGS OF TRAIN...]
 #
@@ -9,7 +10,8 @@
 #   fedhb_finetuned.csv   fedhb-niw without masks and prior, which is FedAvg to the bit, and its personal models what clients
 #                         make of the global model in one more round: FedAvg with fine-tuning
 #   fedhb_prototypes.csv  fedhb-mix with 1, 2 and 5 prototypes
-#   fedhb_groups.csv      the same where half of the clients permute the labels, and predictions go by the client's prototype
+#   fedhb_groups.csv      the same on clients with 25 images of all labels, half of which permute them; as nobody can tell from
+#                         an image who labels it, the global model goes by the client's responsibilities
 #
 # Flags after -- go before these. It wants the data (see "fedbayes datasets mnist"), and can be stopped and started again, see
 # sweep.sh.
@@ -26,9 +28,12 @@ results=${SWEEP_DIR:-$scripts/../results}
 runs() {
 	export SWEEP_CSV="$results/$1.csv"
 	shift
-	sh "$scripts/sweep.sh" "$@" 'dataset = "mnist"' 'regime = "small"' 'rounds = 800' 'eval-every = 50'
+	sh "$scripts/sweep.sh" "$@" 'dataset = "mnist"' 'eval-every = 50'
 }
-runs fedhb_mnist algo "fedhb-niw fedavg" "$@" --
-runs fedhb_finetuned keep-prob 1 "$@" -- 'algo = "fedhb-niw"' 'prior-weight = 0' 'prior-count = 0'
-runs fedhb_prototypes prototypes "1 2 5" "$@" -- 'algo = "fedhb-mix"'
-runs fedhb_groups prototypes "1 2 5" "$@" -- 'algo = "fedhb-mix"' 'gate = "client"' 'permute-labels = 2'
+runs fedhb_mnist algo "fedhb-niw fedavg" "$@" -- 'regime = "small"' 'rounds = 800'
+runs fedhb_finetuned keep-prob 1 "$@" -- 'algo = "fedhb-niw"' 'regime = "small"' 'rounds = 800' \
+	'prior-weight = 0' 'prior-count = 0'
+runs fedhb_prototypes prototypes "1 2 5" "$@" -- 'algo = "fedhb-mix"' 'regime = "small"' 'rounds = 800' \
+	'lr = 0.5' 'prototype-spread = 0.01'
+runs fedhb_groups prototypes "1 2 5" "$@" -- 'algo = "fedhb-mix"' 'rounds = 200' 'lr = 0.5' 'prototype-spread = 0.01' \
+	'permute-labels = 2' 'gate = "client"' 'labels-per-client = 10' 'train-per-class = 25' 'test-per-class = 300'
