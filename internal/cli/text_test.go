@@ -64,11 +64,11 @@ func TestText(t *testing.T) {
 		}
 	}
 	for flags, want := range map[string]string{
-		" --model mlp":      "--model mlp: shakespeare is text: want lstm",
-		" --partition iid":  "datasets: shakespeare: iid: examples of a text overlap, and clients would be tested on what others train on: want --partition natural",
-		" --algo bnfed":     "--model lstm:5: not for bnfed: ",
-		" --algo fedhb-niw": "--model lstm:5: not for fedhb-niw: the columns of memory cells cannot be lost: want --keep-prob 1",
-		" --algo virtual":   "--model lstm:5: not for virtual: ",
+		" --model mlp":                   "--model mlp: shakespeare is text: want lstm",
+		" --partition iid":               "datasets: shakespeare: iid: examples of a text overlap, and clients would be tested on what others train on: want --partition natural",
+		" --algo bnfed":                  "--model lstm:5: not for bnfed: ",
+		" --algo fedhb-niw":              "--model lstm:5: not for fedhb-niw: the columns of memory cells cannot be lost: want --keep-prob 1",
+		" --algo virtual --preset paper": "--model lstm:5: not for virtual: ",
 	} {
 		line := "train" + data + " --clients 3 --model lstm:5"
 		if strings.Contains(flags, "--model") {
