@@ -7,7 +7,8 @@
 // them out as float32, normalised channel by channel where the data set has colours, and [Batches] deals one client's
 // training examples in an order that depends on nothing but the seed, the client and the epoch. Images are stored as
 // rows of height × width × channels, the channels last. A data set that says whose its examples are has clients of its own,
-// which the partition "natural" keeps.
+// which the partition "natural" keeps. Where its examples are windows of a text, training and test are parts of it that follow
+// each other, and no window lies in both.
 //
 //	d, err := datasets.Load("mnist-sample", "")
 //	splits, notes, err := datasets.Partition(d, datasets.PartitionConfig{
