@@ -204,6 +204,7 @@ func TestBytes(t *testing.T) {
 		{"pfedbayes", "code", map[string]any{"train-all": true}, 2 * size, 2 * size, able},
 		{"pfedbayes", "conv", nil, 2 * size, 2 * size, able},
 		{"fedavg", "paper", nil, size, size, sampled},
+		{"fedavg", "lstm", nil, size, size, sampled},
 		{"fedprox", "paper", nil, size, size, sampled},
 		{"fedamp", "paper", nil, size + 1, size, sampled}, // and α
 		{"heurfedamp", "paper", nil, size + 1, size, sampled},
@@ -268,7 +269,7 @@ func TestModels(t *testing.T) {
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
 		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true}, "perfedavg/paper": {true, true},
 		"virtual/paper": {true, true}, "virtual/code": {true, true}, "virtual/lstm": {true, true},
-		"fedavg/paper":  {false, true},
+		"fedavg/paper":  {false, true}, "fedavg/lstm": {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "pfedgp/code": {true, false}, "bnfed/paper": {false, true},
 		"fedhb-niw/paper": {true, true}, "fedhb-mix/paper": {true, true},
 	}
