@@ -269,7 +269,7 @@ func TestModels(t *testing.T) {
 		"pfedbayes/paper": {true, true}, "pfedbayes/code": {true, true}, "pfedbayes/conv": {true, true},
 		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true}, "perfedavg/paper": {true, true},
 		"virtual/paper": {true, true}, "virtual/code": {true, true}, "virtual/lstm": {true, true},
-		"fedavg/paper":  {false, true}, "fedavg/lstm": {false, true},
+		"fedavg/paper": {false, true}, "fedavg/lstm": {false, true},
 		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "pfedgp/code": {true, false}, "bnfed/paper": {false, true},
 		"fedhb-niw/paper": {true, true}, "fedhb-mix/paper": {true, true},
 	}
