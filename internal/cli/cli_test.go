@@ -243,7 +243,7 @@ func TestTold(t *testing.T) {
 		"":                              {"fedbayes train", "go run . train", "algos", "datasets", "version"},
 		"help":                          {"fedbayes train", "go run . train"},
 		"--help":                        {"fedbayes train"},
-		"help train":                    {"--rounds value", "(default: 100)", "(default: 0.001 for pfedbayes", "(default: -2.5, -3 with --preset code, -3.5 with --preset conv)", "data and partition", "--alpha value", "(default: 10, 20 for cifar10, 539 for mnist-writers, 30 for hapt, 23 for vsn, 100 for shakespeare)", "(default: all, 10 for cifar10, ", "(default: labels, natural for mnist-writers, hapt, vsn, shakespeare and csv)", "(default: mlp, vgg for cifar10, lstm for shakespeare)", "(default: 100, 10 for shakespeare)"},
+		"help train":                    {"--rounds value", "(default: 100)", "(default: 0.001 for pfedbayes", "(default: -2.5 for pfedbayes, -3 for pfedbayes --preset code, -3.5 for pfedbayes --preset conv, -4.85 for virtual)", "data and partition", "--alpha value", "(default: 10, 20 for cifar10, 539 for mnist-writers, 30 for hapt, 23 for vsn, 100 for shakespeare)", "(default: all, 10 for cifar10, ", "(default: labels, natural for mnist-writers, hapt, vsn, shakespeare and csv)", "(default: mlp, vgg for cifar10, lstm for shakespeare)", "(default: 100, 10 for shakespeare)"},
 		"train --help":                  {"--rounds value"},
 		"train --rounds x -h":           {"--rounds value"},
 		"help algos":                    {"fedbayes algos [NAME]"},

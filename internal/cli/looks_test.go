@@ -340,6 +340,9 @@ func TestHeldOut(t *testing.T) {
 		if e.Stepless {
 			steps = ""
 		}
+		if e.Name == "virtual" {
+			steps += " --lateral=false" // with which models can be kept
+		}
 		dir, stdout := train(t, tinyLabels+" --holdout-clients 2 --algo "+e.Name+" "+steps)
 		if !strings.Contains(stdout, "2 clients held out: ") || !strings.Contains(stdout, "2 more held out") {
 			t.Errorf("%s: stdout\n%s", e.Name, stdout)
@@ -470,6 +473,7 @@ func TestLookedAtInVain(t *testing.T) {
 	local, _ := train(t, tinyLabels+" --algo local")
 	bnfed, _ := train(t, tinyLabels+" --algo bnfed")
 	pfedgp, _ := train(t, tinyLabels+" --algo pfedgp --holdout-clients 1")
+	virtual, _ := train(t, tinyLabels+" --algo virtual --holdout-clients 1")
 	bare, _ := train(t, tinyLabels+" --checkpoint-every 0")
 	changed, _ := train(t, tinyLabels)
 	edit(t, filepath.Join(changed, "config.json"), `"zeta": 10`, `"zeta": 11`)
@@ -525,6 +529,7 @@ func TestLookedAtInVain(t *testing.T) {
 		"personalize --run " + bnfed + " --data " + labelled:          "2 --run " + bnfed + ": bnfed makes no models for new clients: its global network is wider than a client's, and which of its units a new client would have is the server's to say",
 		"personalize --run " + pfedgp + " --client 4 --steps 3":       "2 --steps: no effect, pfedgp fits a model to a new client without steps",
 		"personalize --run " + pfedgp + " --client 4 --out mine":      "2 --out: a model of pfedgp is more than weights, and cannot be kept",
+		"personalize --run " + virtual + " --client 4 --out mine":     "2 --out: a model of virtual is more than weights, and cannot be kept",
 		"train --algo bnfed --holdout-clients 1":                      "2 --holdout-clients: not with bnfed: its global network is wider than a client's, and which of its units a new client would have is the server's to say",
 		"train --holdout-steps 5":                                     "2 --holdout-steps: it belongs to --holdout-clients",
 		"train --algo pfedgp --holdout-clients 1 --holdout-steps 5":   "2 --holdout-steps: no effect, pfedgp fits a model to a new client without steps",
