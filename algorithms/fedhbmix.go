@@ -52,7 +52,7 @@ type FedHBMix struct {
 
 	Gate       string  // network, uniform, entropy or client
 	GateLR     float64 // of the network
-	GateEpochs int     // of its training in a round
+	GateEpochs int     // of its training in a round, each a step
 	GateTemper float64 // T of entropy, g ∝ exp(−H/T)
 }
 
@@ -60,7 +60,7 @@ type FedHBMix struct {
 func NewFedHBMix() *FedHBMix {
 	return &FedHBMix{
 		Descent: Descent{Optimizer: "sgd", LR: 0.05}, Prototypes: 2, Spread: 1, Var: 0.1, Temper: 1, From: "best-loss",
-		Gate: "network", GateLR: 0.1, GateEpochs: 1, GateTemper: 1,
+		Gate: "network", GateLR: 0.2, GateEpochs: 1, GateTemper: 1,
 	}
 }
 
@@ -97,7 +97,7 @@ func (m *FedHBMix) Params() []Param {
 		Param{Name: "reseed", Usage: "move a prototype that has lost all clients to the weights that the others explain worst", Value: &m.Reseed},
 		Param{Name: "gate", Usage: "what weighs prototypes in a global prediction: a network of the input, nothing, how sure they are, or the client", Value: &m.Gate, OneOf: []string{"network", "uniform", "entropy", "client"}},
 		Param{Name: "gate-lr", Usage: "learning rate of the gate's network", Value: &m.GateLR, Open: true, Max: inf},
-		Param{Name: "gate-epochs", Usage: "passes over a client's examples in which it trains the gate's network", Value: &m.GateEpochs, Min: 1, Max: 1000},
+		Param{Name: "gate-epochs", Usage: "passes over a client's examples, each a step of the gate's network", Value: &m.GateEpochs, Min: 1, Max: 1000},
 		Param{Name: "gate-temper", Usage: "temperature of the entropies that prototypes are weighed by", Value: &m.GateTemper, Open: true, Max: inf},
 	)
 }

@@ -70,11 +70,10 @@ func mix64(m *FedHBMix, prototypes [][]float64, start []float64, data *Data) []f
 // gate64 trains a gate on a client's examples in float64, by finite differences.
 func gate64(m *FedHBMix, gamma, targets []float64, of *datasets.Examples) []float64 {
 	gamma = slices.Clone(gamma)
-	for from := 0; from < of.Len(); from += testBatch {
-		to := min(from+testBatch, of.Len())
+	for range m.GateEpochs {
 		g := fd.Gradient(nil, func(gamma []float64) (loss float64) {
-			for i := from; i < to; i++ {
-				loss -= floats.Dot(targets, gateOf64(gamma, of.X[i*testIn:(i+1)*testIn], len(targets))) / float64(to-from)
+			for i := range of.Len() {
+				loss -= floats.Dot(targets, gateOf64(gamma, of.X[i*testIn:(i+1)*testIn], len(targets))) / float64(of.Len())
 			}
 			return loss
 		}, gamma, &fd.Settings{Formula: fd.Central})
@@ -90,6 +89,7 @@ func TestFedHBMixRound(t *testing.T) {
 		"one":      func(m *FedHBMix) { m.Prototypes = 1 },
 		"three":    func(m *FedHBMix) { m.Prototypes, m.Gate = 3, "uniform" },
 		"soft":     func(m *FedHBMix) { m.Var, m.Temper = 2, 4 },
+		"passes":   func(m *FedHBMix) { m.GateEpochs = 2 },
 		"strong":   func(m *FedHBMix) { m.Var = 0.001 },
 		"momentum": func(m *FedHBMix) { m.Momentum = 0.9 },
 		"personal": func(m *FedHBMix) { m.From = "personal" },

@@ -131,10 +131,14 @@ func gating(b *graph.Builder, x, mean *graph.Node, batch, k int) {
 	b.Minimize("gate", graph.Scale(loss, mean), gamma)
 }
 
-// fitGate moves the weights gamma of a gate to targets for all of a client's examples, in passes over them.
-func (w *Worker) fitGate(gamma []float32, targets []float64, of *datasets.Examples, epochs int, lr float64) error {
+// fitGate moves the weights gamma of a gate to targets for all of a client's examples. A pass over them is one step, on their
+// mean loss. Then the mean over clients of a pass is a step on the examples of all; more steps on targets that never differ
+// lead to a gate that looks at x less. (For ten clients of MNIST, small regime, in two blocks of labels, the global model was
+// right on 88 % of the images after 200 rounds, and with steps on mini-batches of 100 on 81 % at any rate.)
+func (w *Worker) fitGate(gamma []float32, targets []float64, of *datasets.Examples, passes int, lr float64) error {
 	e, rule, opt := w.Exec, graph.SGD{LR: float32(lr)}, w.forgetful(1)
 	e.Feed("gate", gamma)
+	e.Set("1/rows", 1/float32(of.Len()))
 	for j, t := range targets {
 		e.Set(nth("target", j), float32(t))
 		class := e.Buffer(nth("class", j))
@@ -142,18 +146,19 @@ func (w *Worker) fitGate(gamma []float32, targets []float64, of *datasets.Exampl
 			class[i] = float32(j)
 		}
 	}
-	step := 0
-	for range epochs {
-		for ids := upTo(of.Len()); len(ids) > 0; step++ {
+	sum := make([]float32, len(gamma))
+	for pass := range passes {
+		clear(sum)
+		for ids := upTo(of.Len()); len(ids) > 0; {
 			rows := w.gather(of, ids)
-			e.Set("1/rows", 1/float32(rows))
 			e.RunFor("gate", rows)
-			if err := finite(step, "negative log-likelihood of the gate", float64(e.Value("gate nll"))); err != nil {
+			if err := finite(pass, "negative log-likelihood of the gate", float64(e.Value("gate nll"))); err != nil {
 				return err
 			}
-			rule.Update(w.CPU, opt, gamma, e.Grad("gate"))
+			w.CPU.Axpy(sum, 1, e.Grad("gate"))
 			ids = ids[rows:]
 		}
+		rule.Update(w.CPU, opt, gamma, sum)
 	}
 	return nil
 }
