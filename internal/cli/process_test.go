@@ -177,6 +177,34 @@ func TestSharedSecond(t *testing.T) {
 	}
 }
 
+// killAfter runs the program until it has printed so many rounds, and kills it then. It returns whether it came to that, and
+// what the program said on stderr.
+func killAfter(t *testing.T, rounds int, args ...string) (killed bool, said []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for out := bufio.NewScanner(pipe); out.Scan(); {
+		said = append(said, out.Text())
+		if strings.HasPrefix(out.Text(), "round ") {
+			seen++
+		}
+		if seen == rounds && !killed {
+			_ = cmd.Process.Kill()
+			killed = true
+		}
+	}
+	_ = cmd.Wait()
+	return killed, said
+}
+
 // TestKilled kills a run and the runs that resume it, each after some lines of output and so at any instant: before a
 // checkpoint, within one, or between an evaluation's rows. The end is that of a run that was never stopped.
 func TestKilled(t *testing.T) {
@@ -188,30 +216,15 @@ func TestKilled(t *testing.T) {
 	args := append([]string{"train", "--out", dir, "--checkpoint-every", "2"}, strings.Fields(flags)...)
 	kills := 0
 	for _, lines := range []int{7, 3, 5, 4, 8, 3, 6, 1000} {
-		cmd := exec.Command(os.Args[0], args...)
-		cmd.Env = append(os.Environ(), asProgram+"=1")
-		pipe, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
+		killed, said := killAfter(t, lines, args...)
+		if killed {
+			kills++
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		seen := 0
-		for out := bufio.NewScanner(pipe); out.Scan(); {
-			if strings.HasPrefix(out.Text(), "round ") {
-				seen++
-			}
-			if strings.HasPrefix(out.Text(), "fedbayes: ") || strings.HasPrefix(out.Text(), "note: ") {
-				t.Errorf("after %d lines: %s", lines, out.Text())
-			}
-			if seen == lines {
-				_ = cmd.Process.Kill()
-				kills++
-				seen++
+		for _, line := range said {
+			if strings.HasPrefix(line, "fedbayes: ") || strings.HasPrefix(line, "note: ") {
+				t.Errorf("after %d lines: %s", lines, line)
 			}
 		}
-		_ = cmd.Wait()
 		for _, name := range []string{"rounds.csv", "clients.csv", "beliefs.csv"} {
 			if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.HasSuffix(string(text), "\n") {
 				t.Errorf("%s (%v) ends with %q, want whole lines", name, err, text[max(0, len(text)-40):])

@@ -1,9 +1,7 @@
 package cli_test
 
 import (
-	"bufio"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -119,27 +117,9 @@ func TestTensorboardKilled(t *testing.T) {
 	args := append([]string{"train", "--out", run, "--tensorboard", logs, "--checkpoint-every", "3"}, strings.Fields(longer(40))...)
 	kills := 0
 	for _, lines := range []int{5, 4, 7, 3, 1000} {
-		cmd := exec.Command(os.Args[0], args...)
-		cmd.Env = append(os.Environ(), asProgram+"=1")
-		pipe, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
+		if killed, _ := killAfter(t, lines, args...); killed {
+			kills++
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		seen := 0
-		for out := bufio.NewScanner(pipe); out.Scan(); {
-			if strings.HasPrefix(out.Text(), "round ") {
-				seen++
-			}
-			if seen == lines {
-				_ = cmd.Process.Kill()
-				kills++
-				seen++
-			}
-		}
-		_ = cmd.Wait()
 		paths, _ := filepath.Glob(filepath.Join(logs, "run", "*"))
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
