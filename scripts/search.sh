@@ -1,27 +1,67 @@
 #!/bin/sh
-# Searches a method's defaults: runs a grid of its parameters, which stands below, for 200 rounds (bnfed: 5 rounds of 10
-# epochs), with one evaluation, at the end. DATA is mnist, the default, in the medium regime, or fashion-mnist in the small one.
+# Searches a method's defaults: runs a grid of its parameters, which stands below, with one evaluation, at the end.
 #
 #   scripts/search.sh METHOD [DATA] [SEED...] [-- FLAGS OF TRAIN...]
 #
-# Flags after -- go before these. It leaves results/search_METHOD.csv, or results/search_fashion_METHOD.csv, a row for each
-# point and seed, and prints the points that are best in the mean over seeds. A point that diverged has empty cells and is
-# out. It can be stopped and started again, as "fedbayes sweep" can; $SWEEP_DIR and $SWEEP_PROGRAM are as in sweep.sh.
+# DATA is one of
+#
+#   mnist           the default: ten clients of 5 labels in the medium regime, 200 rounds (bnfed: 5 rounds of 10 epochs)
+#   fashion-mnist   the same in the small regime
+#   hapt, vsn, mnist-writers, mnist-iid, pmnist
+#                   what scripts/virtual/DATA.toml says, cut short: 10 rounds, of the last two 5, and of 100 clients 20, or most
+#                   would never have been sampled; fedavg, fedprox and virtual
+#
+# Flags after -- go before these. It leaves results/search_METHOD.csv, results/search_fashion_METHOD.csv or
+# results/search_DATA_METHOD.csv, a row for each point and seed, and prints the points that are best in the mean over seeds. A
+# point that diverged has empty cells and is out. It can be stopped and started again, as "fedbayes sweep" can; $SWEEP_DIR and
+# $SWEEP_PROGRAM are as in sweep.sh.
 set -eu
 
+scripts=$(cd "$(dirname "$0")" && pwd)
 method=${1:-}
 data=mnist
 name=search_$method
-regime=medium
-if [ "${2:-}" = fashion-mnist ]; then
-	data=$2
-	name=search_fashion_$method
-	regime=small
-fi
+settings='dataset = "mnist"
+regime = "medium"'
+length='rounds = 200
+eval-every = 200'
+given=1
+case ${2:-} in
+mnist) ;;
+fashion-mnist)
+	data=$2 name=search_fashion_$method
+	settings='dataset = "fashion-mnist"
+regime = "small"'
+	;;
+hapt | vsn | mnist-writers | mnist-iid | pmnist)
+	data=virtual name=search_$2_$method
+	settings=$(grep -v '^\(#\|rounds\|eval-every\)' "$scripts/virtual/$2.toml" | sed 's/^clients = 100/clients = 20/')
+	length='rounds = 10
+eval-every = 10'
+	case $2 in mnist-iid | pmnist) length='rounds = 5
+eval-every = 5' ;; esac
+	;;
+*) given= ;;
+esac
 # A line is a flag and its values. Rates of SGD go by factors of 2 to 3; the others are the values of the papers and of
 # public code, and some beyond. Fashion-MNIST wants lower rates.
-length="rounds = 200"
 case $data/$method in
+virtual/virtual) grid="
+	kl-weight 1e-6 1e-5 1e-4 1e-3
+	lr 0.003 0.01 0.03 0.1 0.3"
+	settings="$settings
+lateral = false
+retain = \"fitted\""
+	;;
+virtual/fedprox) grid="
+	mu 0.0001 0.001 0.01 0.1
+	lr 0.003 0.01 0.03 0.1 0.3" ;;
+virtual/fedavg) grid="
+	lr 0.003 0.01 0.03 0.1 0.3" ;;
+virtual/*)
+	echo "search.sh: $2: want fedavg, fedprox or virtual" >&2
+	exit 2
+	;;
 fashion-mnist/fedavg | fashion-mnist/local) grid="
 	lr 0.02 0.05 0.1 0.2 0.5" ;;
 fashion-mnist/fedprox) grid="
@@ -57,8 +97,9 @@ fashion-mnist/heurfedamp) grid="
 	mu 0.001 0.01 0.1
 	lr 0.2 0.5 1" ;;
 */bnfed)
-	length="rounds = 5
-local-epochs = 10"
+	length='rounds = 5
+local-epochs = 10
+eval-every = 5'
 	grid="
 	prior-var 0.1 1 10
 	noise-var 0.1 0.5 1"
@@ -82,7 +123,7 @@ local-epochs = 10"
 	sigma 10 25 50
 	lr 0.2 0.5 1" ;;
 */fedhb-niw)
-	length="$length
+	settings="$settings
 inverted = true
 prior-count = 0"
 	grid="
@@ -107,7 +148,7 @@ prior-count = 0"
 	;;
 esac
 shift
-if [ "${1:-}" = "$data" ]; then shift; fi
+if [ "$given" ]; then shift; fi
 
 seeds=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -117,7 +158,6 @@ done
 : "${seeds:=,1}"
 if [ $# -gt 0 ]; then shift; fi # the --
 
-scripts=$(cd "$(dirname "$0")" && pwd)
 results=${SWEEP_DIR:-$scripts/../results}
 dir=$results/$name
 if [ $# -gt 0 ]; then dir=$dir-$(printf '%s\n' "$@" | cksum | cut -d ' ' -f 1); fi
@@ -128,9 +168,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 cat >"$tmp/settings.toml" <<END
 algo = "$method"
-dataset = "$data"
-regime = "$regime"
-eval-every = 200
+$settings
 $length
 END
 flags=
