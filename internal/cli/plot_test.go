@@ -166,6 +166,12 @@ func TestPlotGrid(t *testing.T) {
 	}
 }
 
+// TestPlotColumns: all columns that rounds.csv can have are results, and none makes of each evaluation a run of its own.
+func TestPlotColumns(t *testing.T) {
+	run, _ := train(t, tinyLabels+" --val-fraction 0.4 --drop-rate 0.3 --straggler-rate 0.5")
+	plotted(t, filepath.Dir(run), "curves.svg", "run")
+}
+
 // TestPlotBeliefs draws what two clients think of an image at two rounds, one of which one client lacks.
 func TestPlotBeliefs(t *testing.T) {
 	dir := t.TempDir()
