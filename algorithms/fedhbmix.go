@@ -254,6 +254,23 @@ func (s *FedHBMixState) claim(abandoned []int, uploads int) (lost []int) {
 	return lost
 }
 
+// Vitals are those of the prototype that is least: one that has died takes its clients with it.
+func (m *FedHBMix) Vitals(s FedHBMixState) Vitals {
+	least := math.Inf(1)
+	for _, r := range s.Prototypes {
+		least = min(least, norm(r))
+	}
+	return Vitals{Norm: least, Sigma: math.NaN()}
+}
+
+// Remedy names what takes a prototype to 0: σ², beside which its clients count for little.
+func (m *FedHBMix) Remedy() string {
+	if m.Prototypes > 1 {
+		return "a smaller --prototype-var or fewer --prototypes"
+	}
+	return "a smaller --prototype-var"
+}
+
 func (m *FedHBMix) Personal(s FedHBMixState, c FedHBMixClient, _ *datasets.Examples) Predictor {
 	if c.W == nil {
 		return m.Global(s)

@@ -215,6 +215,27 @@ func (s *FedHBNIWState) remember(ups []Upload[[]float32]) [][]float32 {
 	return slices.DeleteFunc(slices.Clone(s.Last), func(a []float32) bool { return a == nil })
 }
 
+// Vitals are those of m0, whatever the global model draws around it.
+func (m *FedHBNIW) Vitals(s FedHBNIWState) Vitals {
+	return Vitals{Norm: norm(s.Q.M0), Sigma: math.NaN()}
+}
+
+// Remedy names what takes m0 to 0. With a NIW for all weights n0 counts them, so that the term holds a client where it began
+// and λ0 takes a part of m0 away in each round; without λ0, the columns that clients lose do that.
+func (m *FedHBNIW) Remedy() string {
+	last := "--prior-count 0"
+	if m.PriorCount == 0 {
+		last = "--keep-prob 1"
+	}
+	switch {
+	case m.PriorWeight == 0:
+		return last
+	case m.NIW == "full":
+		return "--niw per-weight, a smaller --prior-weight or " + last
+	}
+	return "a smaller --prior-weight or " + last
+}
+
 func (m *FedHBNIW) Personal(_ FedHBNIWState, a []float32, _ *datasets.Examples) Predictor {
 	return Dropout{a, m.KeepProb}
 }

@@ -1,6 +1,7 @@
 package algorithms
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -18,6 +19,12 @@ func (e *NonFinite) Error() string {
 		where = fmt.Sprintf("step %d", e.Step)
 	}
 	return fmt.Sprintf("%s: the %s is %v (a smaller learning rate may help)", where, e.What, e.Value)
+}
+
+// Diverged reports whether an error says that training led nowhere: to what is no number, or to weights of 0. The same run
+// would end so again.
+func Diverged(err error) bool {
+	return errors.As(err, new(*NonFinite)) || errors.As(err, new(*Collapsed))
 }
 
 // finite returns a *NonFinite if v is NaN or infinite, for the step counted from 0.

@@ -225,6 +225,8 @@ type Algorithm interface {
 	Personal(s, c any, train *datasets.Examples) Predictor
 	Global(s any) Predictor
 	GlobalFor(s, c any) Predictor
+	Vitals(s any) Vitals
+	Remedy() string
 	TrainsAll() bool
 }
 

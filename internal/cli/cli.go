@@ -22,7 +22,7 @@ const (
 	statusFailed      = 1   // at run time, as a full disk
 	statusUsage       = 2   // the command line
 	statusData        = 3   // missing, malformed, or too small for the partition
-	statusDiverged    = 4   // NaN or Inf
+	statusDiverged    = 4   // NaN or Inf, or weights that went to 0
 	statusCheckpoint  = 5   // none to go on from, or one of another run
 	statusInterrupted = 130 // Ctrl-C
 	statusTerminated  = 143 // SIGTERM
@@ -68,7 +68,6 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 func status(err error) int {
 	var usage usageError
 	var data dataError
-	var diverged *algorithms.NonFinite
 	var signalled *interrupted
 	var unusable *checkpoint.Unusable
 	switch {
@@ -76,7 +75,7 @@ func status(err error) int {
 		return statusUsage
 	case errors.As(err, &data), errors.Is(err, federation.ErrNoExamples):
 		return statusData
-	case errors.As(err, &diverged):
+	case algorithms.Diverged(err):
 		return statusDiverged
 	case errors.As(err, &unusable):
 		return statusCheckpoint

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"fedbayes/algorithms"
 	"fedbayes/internal/results"
 )
 
@@ -255,6 +254,3 @@ func quoted(word string) string {
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
-
-// diverged reports whether an error is that of a run which came upon NaN or Inf.
-func diverged(err error) bool { return errors.As(err, new(*algorithms.NonFinite)) }

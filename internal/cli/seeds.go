@@ -112,7 +112,7 @@ func trainEach(ctx context.Context, plans []*plan, stdout, stderr io.Writer) err
 			continue
 		}
 		err = fmt.Errorf("seed %d: %w", p.Seed, err)
-		if !diverged(err) {
+		if !algorithms.Diverged(err) {
 			return err
 		}
 		if failed++; first == nil {

@@ -300,7 +300,7 @@ func (s *sweep) train(ctx context.Context, left []*cell, shown *board, log *swee
 				log.begun(left[k])
 				line, err := left[k].train(ctx, s.now)
 				log.ended(left[k], err)
-				if err != nil && !diverged(err) {
+				if err != nil && !algorithms.Diverged(err) {
 					errs[k] = fmt.Errorf("%s: %w", left[k].label, err)
 					cancel()
 					return
@@ -330,7 +330,7 @@ func (c *cell) train(ctx context.Context, now time.Time) (line string, err error
 		out.Reset()
 		err = c.plan.train(ctx, &out, io.Discard)
 	}
-	if diverged(err) {
+	if algorithms.Diverged(err) {
 		return fmt.Sprintf("%s: %s", c.label, oneLine(err)), err
 	}
 	return strings.TrimSpace(out.String()), err

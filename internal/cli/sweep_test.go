@@ -173,11 +173,25 @@ func TestSweepDiverges(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
 	}
-	if _, rows := joined(t, dir); len(rows) != 2+4 || strings.Join(rows[1], ",") != "1e30,lr-1e30-seed-2,fedavg,mnist-sample,custom,mlp:8,2"+strings.Repeat(",", 15) {
+	if _, rows := joined(t, dir); len(rows) != 2+4 || strings.Join(rows[1], ",") != "1e30,lr-1e30-seed-2,fedavg,mnist-sample,custom,mlp:8,2"+strings.Repeat(",", 17) {
 		t.Errorf("rows %v", rows)
 	}
 	if stdout := swept(t, dir, flags); strings.Count(stdout, "done before") != 4 {
 		t.Errorf("again:\n%s", stdout)
+	}
+}
+
+// TestSweepCollapses: so it is with one whose weights go to 0.
+func TestSweepCollapses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "all")
+	status, stdout, stderr := runArgs(append([]string{"sweep", "--grid", "prior-count=20,0", "--seeds", "1", "--out", dir}, strings.Fields(strings.Replace(dying, "--prior-count 20", "", 1))...)...)
+	for _, want := range []string{": round 4: the global model has died: ", "\n| 20 | 0, 1 diverged | – | – | – | – |", "\n| 0 | 1 | "} {
+		if !strings.Contains(stdout+stderr, want) {
+			t.Errorf("status %d, no %q in\n%s%s", status, want, stdout, stderr)
+		}
+	}
+	if status != 0 {
+		t.Errorf("status %d", status)
 	}
 }
 

@@ -20,6 +20,7 @@ var tags = map[string]string{
 	"train_loss": "train/loss", "kl": "train/kl", "bytes_up": "bytes/up", "bytes_down": "bytes/down",
 	"train_seconds": "seconds/train", "eval_seconds": "seconds/eval",
 	"dropped": "clients/dropped", "stragglers": "clients/stragglers", "empty_rounds": "clients/empty_rounds",
+	"gm_norm": "weights/norm", "gm_sigma": "weights/sigma",
 }
 
 // wantEvents compares a folder of event files with the rounds.csv of its run, cell by cell.

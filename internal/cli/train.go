@@ -50,8 +50,8 @@ TensorBoard. A run that is resumed goes on there.
 
 How the run goes is said on stderr, its result on stdout. With --quiet, what is of note is in config.json alone.
 
-Exit status: 0 done, 2 command line, 3 data, 4 NaN or Inf in a loss, 5 no checkpoint to resume from or one of another run,
-130 Ctrl-C, 143 SIGTERM, 1 anything else.`
+Exit status: 0 done, 2 command line, 3 data, 4 NaN or Inf in a loss or weights that went to 0, 5 no checkpoint to
+resume from or one of another run, 130 Ctrl-C, 143 SIGTERM, 1 anything else.`
 
 func trainCommand(stderr io.Writer) *cli.Command {
 	ts := texts{}

@@ -456,6 +456,38 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
+// dying is a run whose weights go to 0: with a NIW for all of them, each round leaves 4 of 24 parts of the server's mean.
+const dying = " --algo fedhb-niw --preset paper --niw full --prior-count 20" +
+	" --clients 4 --rounds 9 --eval-every 3 --local-steps 2 --batch 8 --model mlp:8 --train-per-class 3 --test-per-class 5"
+
+// TestCollapsed: a run whose weights go to 0 ends as one that diverges, with what to do about it, and so does one that goes
+// on from a checkpoint.
+func TestCollapsed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	status, stdout, stderr := runArgs(append([]string{"train", "--out", dir, "--checkpoint-every", "2"}, strings.Fields(dying)...)...)
+	stderr = remarks(stderr)
+	want := regexp.MustCompile(`^fedbayes: round 4: the global model has died: the norm of its weights is 0\.00\d+, and was 2\.\d+ at the start ` +
+		`\(--niw per-weight, a smaller --prior-weight or --prior-count 0 may help\); results so far are in .*\n$`)
+	if status != 4 || !want.MatchString(stderr) {
+		t.Fatalf("status %d, stderr %q, want 4 and %s", status, stderr, want)
+	}
+	if got := lastLine(stdout); !strings.Contains(got, " after 3 of 9 rounds ") {
+		t.Errorf("last line %q", got)
+	}
+	rows := table(t, filepath.Join(dir, "rounds.csv"))
+	if norm := number(t, rows[0]["gm_norm"]); len(rows) != 1 || rows[0]["round"] != "3" || norm < 0.0025 || norm > 0.1 || rows[0]["gm_sigma"] != "" {
+		t.Errorf("rows %v", rows)
+	}
+	if s := object(t, filepath.Join(dir, "summary.json")); s["status"] != "diverged" || s["rounds"] != 4.0 || "fedbayes: "+s["error"].(string)+"\n" != stderr {
+		t.Errorf("summary.json: %v", s)
+	}
+	before := outcome(t, dir)
+	status, _, again := runArgs("train", "--resume", dir)
+	if again = remarks(again); status != 4 || again != stderr || outcome(t, dir) != before {
+		t.Errorf("resumed: status %d, stderr %q, outcome\n%s\nwant %q and\n%s", status, again, outcome(t, dir), stderr, before)
+	}
+}
+
 // TestTooLarge: what would not fit into memory is refused before it is tried.
 func TestTooLarge(t *testing.T) {
 	if runtime.GOOS != "linux" {

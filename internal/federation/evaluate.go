@@ -41,6 +41,8 @@ type Evaluation struct {
 	KL      float64 // likewise; NaN where the method has none
 	Clamped int     // sum over the clients
 
+	Vitals algorithms.Vitals // of the server
+
 	Spent
 }
 
@@ -91,7 +93,7 @@ func (r *run) evaluate(ctx context.Context, t, mc int, trained []training) (Eval
 	if err != nil {
 		return Evaluation{}, err
 	}
-	e := Evaluation{Round: t, MC: mc, Clients: make([]Scores, len(r.clients))}
+	e := Evaluation{Round: t, MC: mc, Clients: make([]Scores, len(r.clients)), Vitals: r.method.Vitals(r.server)}
 	for i, c := range r.clients {
 		e.Clients[i] = Scores{
 			Client: i, Train: c.Train.Len(), Test: c.Test.Len(),

@@ -69,7 +69,8 @@ type run struct {
 	root    rng.Stream
 
 	server  any
-	states  []any // by client
+	born    float64 // norm of its weights at the start; NaN if it has none
+	states  []any   // by client
 	batches []*datasets.Batches
 	able    []int // clients with training examples, ascending
 
@@ -94,9 +95,9 @@ type Spent struct {
 }
 
 // Run runs the rounds of cfg and returns the last evaluation. An error names round and client where one is to blame; it
-// wraps an *algorithms.NonFinite where training diverged, and the context's error where the context ended, in which case
-// the round at hand is given up. With a Keeper, its clients' training is finished, as there is no way back from the middle
-// of a round, and kept.
+// wraps an *algorithms.NonFinite or *algorithms.Collapsed where training diverged, and the context's error where the
+// context ended, in which case the round at hand is given up. With a Keeper, its clients' training is finished, as there is
+// no way back from the middle of a round, and kept.
 //
 // Methods whose predictions draw weights are evaluated once more after the last round if cfg.MC is 0, with finalMC draws.
 func Run(ctx context.Context, cfg Config, m algorithms.Algorithm, net *layers.Model, clients []datasets.Client, rec ...Recorder) (Result, error) {
@@ -168,21 +169,17 @@ func (r *run) advance(ctx context.Context, rec []Recorder) error {
 func (r *run) conclude(ctx context.Context, rec []Recorder, res *Result) error {
 	t := r.done
 	last := t == r.Rounds
-	if t%r.EvalEvery == 0 || last {
-		e, err := r.evaluate(ctx, t, r.MC, r.trained)
-		if err != nil {
-			return fmt.Errorf("round %d: %w", t, err)
+	evaluated := t%r.EvalEvery == 0 || last
+	if evaluated {
+		if err := r.assess(ctx, rec, res); err != nil {
+			return err
 		}
-		res.Last = &e
-		for _, rc := range rec {
-			if err := rc.Evaluation(e); err != nil {
-				return err
-			}
-		}
-		if err := e.finite(); err != nil {
-			return fmt.Errorf("round %d: %w", t, err)
-		}
-		r.waited.see(e.Validation)
+	}
+	if err := r.alive(); err != nil {
+		return fmt.Errorf("round %d: %w", t, err)
+	}
+	if evaluated {
+		r.waited.see(res.Last.Validation)
 		if r.Patience > 0 && r.waited.Evaluations >= r.Patience && !last {
 			last, res.Early = true, true
 		}
@@ -212,6 +209,24 @@ func (r *run) conclude(ctx context.Context, rec []Recorder, res *Result) error {
 	return nil
 }
 
+// assess evaluates the round that is done and tells recorders, also of one that has diverged.
+func (r *run) assess(ctx context.Context, rec []Recorder, res *Result) error {
+	e, err := r.evaluate(ctx, r.done, r.MC, r.trained)
+	if err != nil {
+		return fmt.Errorf("round %d: %w", r.done, err)
+	}
+	res.Last = &e
+	for _, rc := range rec {
+		if err := rc.Evaluation(e); err != nil {
+			return err
+		}
+	}
+	if err := e.finite(); err != nil {
+		return fmt.Errorf("round %d: %w", r.done, err)
+	}
+	return nil
+}
+
 // start compiles the programs and makes the states.
 func (r *run) start(net *layers.Model) error {
 	r.task = algorithms.Task{Net: net, Batch: r.Batch}
@@ -227,6 +242,7 @@ func (r *run) start(net *layers.Model) error {
 	}
 	cpu := r.workers[0].CPU
 	r.server = r.method.Server(r.task, cpu, r.root.At(0, 0))
+	r.born = r.method.Vitals(r.server).Norm
 	for i := range r.clients {
 		c := &r.clients[i]
 		r.states = append(r.states, r.method.Client(r.task, cpu, r.server, r.root.At(0, i+1)))

@@ -30,7 +30,7 @@ func pooled(accuracy float64) *federation.Pooled {
 // evaluation returns one with both models and two clients, the second of which did not train.
 func evaluation(round int, pm, gm float64) federation.Evaluation {
 	p, g := pooled(pm), pooled(gm)
-	e := federation.Evaluation{Round: round, Personal: p, Global: g, Loss: 0.5, KL: 2, Clamped: 3}
+	e := federation.Evaluation{Round: round, Personal: p, Global: g, Loss: 0.5, KL: 2, Clamped: 3, Vitals: algorithms.Vitals{Norm: 1.5, Sigma: 0.25}}
 	e.BytesUp, e.BytesDown = 100, 200
 	e.Clients = []federation.Scores{
 		{Client: 0, Train: 5, Test: 10, Personal: &p.Report, Global: &g.Report, Trained: true, Report: algorithms.Report{Loss: 0.5, KL: 2, Clamped: 3}},
@@ -71,7 +71,7 @@ func TestRows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a,b")
 	r := create(t, dir, false)
 	global := evaluation(2, 0, 0.75)
-	global.Personal, global.KL, global.Global.NLL = nil, math.NaN(), math.Inf(1)
+	global.Personal, global.KL, global.Global.NLL, global.Vitals.Sigma = nil, math.NaN(), math.Inf(1), math.NaN()
 	for i := range global.Clients {
 		global.Clients[i].Personal = nil
 	}
@@ -79,9 +79,9 @@ func TestRows(t *testing.T) {
 	if _, err := r.Finish(federation.Result{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	wantRounds := `run,algo,dataset,regime,model,seed,round,pm_acc,gm_acc,pm_nll,gm_nll,pm_ece,gm_ece,pm_acc_worst,gm_acc_worst,train_loss,kl,bytes_up,bytes_down,train_seconds,eval_seconds
-a-b,toy,toys,small,mlp:8-8,7,1,0.875,0.75,0.25,0.25,0.0625,0.0625,0.875,0.75,0.5,2,100,200,0.000,0.000
-a-b,toy,toys,small,mlp:8-8,7,2,,0.75,,,,0.0625,,0.75,0.5,,100,200,0.000,0.000
+	wantRounds := `run,algo,dataset,regime,model,seed,round,pm_acc,gm_acc,pm_nll,gm_nll,pm_ece,gm_ece,pm_acc_worst,gm_acc_worst,train_loss,kl,bytes_up,bytes_down,train_seconds,eval_seconds,gm_norm,gm_sigma
+a-b,toy,toys,small,mlp:8-8,7,1,0.875,0.75,0.25,0.25,0.0625,0.0625,0.875,0.75,0.5,2,100,200,0.000,0.000,1.5,0.25
+a-b,toy,toys,small,mlp:8-8,7,2,,0.75,,,,0.0625,,0.75,0.5,,100,200,0.000,0.000,1.5,
 `
 	if got := read(t, dir, "rounds.csv"); got != wantRounds {
 		t.Errorf("rounds.csv:\n%swant\n%s", got, wantRounds)
@@ -249,15 +249,19 @@ func TestSummaryOfNothing(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	for want, runErr := range map[string]error{
-		"finished":    nil,
-		"diverged":    fmt.Errorf("round 1: %w", &algorithms.NonFinite{}),
-		"interrupted": fmt.Errorf("round 1: %w", context.Canceled),
-		"failed":      errors.New("disk full"),
+	for _, tt := range []struct {
+		runErr error
+		want   string
+	}{
+		{nil, "finished"},
+		{fmt.Errorf("round 1: %w", &algorithms.NonFinite{}), "diverged"},
+		{fmt.Errorf("round 1: %w", &algorithms.Collapsed{}), "diverged"},
+		{fmt.Errorf("round 1: %w", context.Canceled), "interrupted"},
+		{errors.New("disk full"), "failed"},
 	} {
-		s, err := create(t, t.TempDir(), false).Finish(federation.Result{}, runErr)
-		if err != nil || s.Status != want {
-			t.Errorf("%v: status %q (%v), want %q", runErr, s.Status, err, want)
+		s, err := create(t, t.TempDir(), false).Finish(federation.Result{}, tt.runErr)
+		if err != nil || s.Status != tt.want {
+			t.Errorf("%v: status %q (%v), want %q", tt.runErr, s.Status, err, tt.want)
 		}
 	}
 }

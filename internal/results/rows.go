@@ -50,7 +50,10 @@ func columns(h Head) []column {
 			column{"empty_rounds", "clients/empty_rounds", func(e evaluation) float64 { return float64(e.Empty) }, count},
 		)
 	}
-	return all
+	return append(all,
+		column{"gm_norm", "weights/norm", func(e evaluation) float64 { return e.Vitals.Norm }, number},
+		column{"gm_sigma", "weights/sigma", func(e evaluation) float64 { return e.Vitals.Sigma }, number},
+	)
 }
 
 // roundsHeader names the columns of rounds.csv, of which those of numbers come last.

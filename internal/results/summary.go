@@ -148,16 +148,15 @@ func (r *Run) complete() bool {
 	return (r.sum.Early || r.sum.Rounds == r.head.Rounds) && n > 0 && r.recent[n-1].Round == r.sum.Rounds
 }
 
-// Diverged is the status of a run that came upon NaN or Inf.
+// Diverged is the status of a run that came upon NaN or Inf, or whose weights went to 0.
 const Diverged = "diverged"
 
 // status says in a word how a run ended.
 func status(err error) string {
-	var nonFinite *algorithms.NonFinite
 	switch {
 	case err == nil:
 		return "finished"
-	case errors.As(err, &nonFinite):
+	case algorithms.Diverged(err):
 		return Diverged
 	case errors.Is(err, context.Canceled):
 		return "interrupted"

@@ -27,7 +27,7 @@ func measured() []string {
 	return []string{
 		"pm_acc", "gm_acc", "pm_nll", "gm_nll", "pm_ece", "gm_ece", "pm_acc_worst", "gm_acc_worst",
 		"train_loss", "kl", "bytes_up", "bytes_down", "train_seconds", "eval_seconds",
-		"pm_val_acc", "gm_val_acc", "dropped", "stragglers", "empty_rounds",
+		"pm_val_acc", "gm_val_acc", "dropped", "stragglers", "empty_rounds", "gm_norm", "gm_sigma",
 	}
 }
 

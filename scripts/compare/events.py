@@ -21,6 +21,7 @@ COLUMNS = {
     "train/loss": "train_loss", "train/kl": "kl", "bytes/up": "bytes_up", "bytes/down": "bytes_down",
     "seconds/train": "train_seconds", "seconds/eval": "eval_seconds",
     "clients/dropped": "dropped", "clients/stragglers": "stragglers", "clients/empty_rounds": "empty_rounds",
+    "weights/norm": "gm_norm", "weights/sigma": "gm_sigma",
 }
 
 
