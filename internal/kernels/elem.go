@@ -75,6 +75,24 @@ func (c *CPU) Add(dst, a, b []float32) {
 	}
 }
 
+// Mul sets dst = a⊙b.
+func (c *CPU) Mul(dst, a, b []float32) {
+	same("Mul", len(dst), len(a), len(b))
+	for i, n := 0, len(dst); i < n; {
+		j := next(i, n)
+		if j-i < lanes {
+			var s, t block
+			copy(s[:], a[i:j])
+			copy(t[:], b[i:j])
+			c.mul(s[:], s[:], t[:])
+			copy(dst[i:j], s[:])
+		} else {
+			c.mul(dst[i:j], a[i:j], b[i:j])
+		}
+		i = j
+	}
+}
+
 // Scale sets dst = a·x.
 func (c *CPU) Scale(dst []float32, a float32, x []float32) {
 	same("Scale", len(dst), len(x))

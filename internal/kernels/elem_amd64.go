@@ -27,6 +27,17 @@ func (c *CPU) add(dst, a, b []float32) {
 	}
 }
 
+func (c *CPU) mul(dst, a, b []float32) {
+	switch c.isa {
+	case AVX512:
+		mulAVX512(dst, a, b)
+	case AVX2:
+		mulAVX2(dst, a, b)
+	default:
+		mulGeneric(dst, a, b)
+	}
+}
+
 func (c *CPU) scale(dst, x []float32, a float32) {
 	switch c.isa {
 	case AVX512:
@@ -136,6 +147,17 @@ func (c *CPU) sampleGrad(drho, dtheta, eps, dsigma []float32) {
 	}
 }
 
+func (c *CPU) varianceGrad(drho, dvar, sigma, dsigma []float32) {
+	switch c.isa {
+	case AVX512:
+		varianceGradAVX512(drho, dvar, sigma, dsigma)
+	case AVX2:
+		varianceGradAVX2(drho, dvar, sigma, dsigma)
+	default:
+		varianceGradGeneric(drho, dvar, sigma, dsigma)
+	}
+}
+
 func (c *CPU) kl(sum *block, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float32) {
 	switch c.isa {
 	case AVX512:
@@ -144,6 +166,17 @@ func (c *CPU) kl(sum *block, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float3
 		klAVX2((*[lanes]float32)(sum), dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw)
 	default:
 		klGeneric(sum, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw)
+	}
+}
+
+func (c *CPU) klTo(sum *block, dmq, drq, mq, sq, dq, mw, sw []float32) {
+	switch c.isa {
+	case AVX512:
+		klToAVX512((*[lanes]float32)(sum), dmq, drq, mq, sq, dq, mw, sw)
+	case AVX2:
+		klToAVX2((*[lanes]float32)(sum), dmq, drq, mq, sq, dq, mw, sw)
+	default:
+		klToGeneric(sum, dmq, drq, mq, sq, dq, mw, sw)
 	}
 }
 

@@ -9,6 +9,11 @@ package kernels
 //go:noescape
 func addAVX2(dst []float32, a []float32, b []float32)
 
+// mulAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is mulGeneric.
+//
+//go:noescape
+func mulAVX2(dst []float32, a []float32, b []float32)
+
 // scaleAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is scaleGeneric.
 //
 //go:noescape
@@ -68,6 +73,11 @@ func sumRowsAVX2(acc []float32, rows []float32, n int, stride int)
 //
 //go:noescape
 func addAVX512(dst []float32, a []float32, b []float32)
+
+// mulAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is mulGeneric.
+//
+//go:noescape
+func mulAVX512(dst []float32, a []float32, b []float32)
 
 // scaleAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is scaleGeneric.
 //

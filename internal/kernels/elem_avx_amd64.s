@@ -133,6 +133,29 @@ loop:
 	VZEROUPPER
 	RET
 
+// func mulAVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·mulAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ dst_len+8(FP), BX
+	XORQ SI, SI
+	SHRQ $0x04, BX
+
+loop:
+	VMOVUPS (CX)(SI*1), Y0
+	VMULPS  (DX)(SI*1), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*1)
+	VMOVUPS 32(CX)(SI*1), Y0
+	VMULPS  32(DX)(SI*1), Y0, Y0
+	VMOVUPS Y0, 32(AX)(SI*1)
+	ADDQ    $0x40, SI
+	DECQ    BX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func scaleAVX2(dst []float32, x []float32, a float32)
 // Requires: AVX
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-52
@@ -574,6 +597,26 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 loop:
 	VMOVUPS (CX)(SI*1), Z0
 	VADDPS  (DX)(SI*1), Z0, Z0
+	VMOVUPS Z0, (AX)(SI*1)
+	ADDQ    $0x40, SI
+	DECQ    BX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func mulAVX512(dst []float32, a []float32, b []float32)
+// Requires: AVX, AVX512F
+TEXT ·mulAVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ a_base+24(FP), CX
+	MOVQ b_base+48(FP), DX
+	MOVQ dst_len+8(FP), BX
+	XORQ SI, SI
+	SHRQ $0x04, BX
+
+loop:
+	VMOVUPS (CX)(SI*1), Z0
+	VMULPS  (DX)(SI*1), Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	ADDQ    $0x40, SI
 	DECQ    BX

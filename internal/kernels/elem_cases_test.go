@@ -63,6 +63,9 @@ var elemCases = []elemCase{
 	{"Add", normals(2), 1, true, 6e-8,
 		func(c *CPU, y, x [][]float32) { c.Add(y[0], x[0], x[1]) },
 		one(func(x []float64) float64 { return x[0] + x[1] })},
+	{"Mul", normals(2), 1, true, 6e-8,
+		func(c *CPU, y, x [][]float32) { c.Mul(y[0], x[0], x[1]) },
+		one(func(x []float64) float64 { return x[0] * x[1] })},
 	{"Scale", normals(1), 1, true, 6e-8,
 		func(c *CPU, y, x [][]float32) { c.Scale(y[0], -0.37, x[0]) },
 		one(func(x []float64) float64 { return f64(-0.37) * x[0] })},
@@ -117,6 +120,16 @@ var elemCases = []elemCase{
 	{"SampleGrad", normals(3), 1, false, 1.2e-7,
 		func(c *CPU, y, x [][]float32) { c.SampleGrad(y[0], x[0], x[1], x[2]) },
 		one(func(x []float64) float64 { return x[0] * x[1] * x[2] })},
+	{"VarianceGrad", normals(3), 1, false, 1.2e-7,
+		func(c *CPU, y, x [][]float32) { c.VarianceGrad(y[0], x[0], x[1], x[2]) },
+		one(func(x []float64) float64 { return 2 * x[0] * x[1] * x[2] })},
+	{"GaussianKLTo", []func(*rand.Rand) float32{normal, positive, normal, normal, positive}, 2, false, 6e-7,
+		func(c *CPU, y, x [][]float32) { c.GaussianKLTo(y[0], y[1], x[0], x[1], x[2], x[3], x[4]) },
+		func(x []float64) (y, size []float64) {
+			mq, sq, dq, mw, sw := x[0], x[1], x[2], x[3], x[4]
+			u, a := (mq-mw)/sw, (sq-sw)*(sq+sw)/(sw*sw)
+			return []float64{u / sw, a / sq * dq}, []float64{math.Abs(u / sw), math.Abs(a / sq * dq)}
+		}},
 	{"GaussianKL", []func(*rand.Rand) float32{normal, positive, normal, normal, positive, normal}, 4, false, 6e-7,
 		func(c *CPU, y, x [][]float32) {
 			c.GaussianKL(y[0], y[1], y[2], y[3], x[0], x[1], x[2], x[3], x[4], x[5])

@@ -80,6 +80,13 @@ func addGeneric(dst, a, b []float32) {
 	}
 }
 
+func mulGeneric(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] * b[i]
+	}
+}
+
 func scaleGeneric(dst, x []float32, a float32) {
 	x = x[:len(dst)]
 	for i := range dst {

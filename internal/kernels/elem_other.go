@@ -5,6 +5,7 @@ package kernels
 func (c *CPU) exp(dst, x []float32) { expGeneric(dst, x) }
 
 func (c *CPU) add(dst, a, b []float32)                    { addGeneric(dst, a, b) }
+func (c *CPU) mul(dst, a, b []float32)                    { mulGeneric(dst, a, b) }
 func (c *CPU) scale(dst, x []float32, a float32)          { scaleGeneric(dst, x, a) }
 func (c *CPU) combine(dst, x, y []float32, a, b float32)  { combineGeneric(dst, x, y, a, b) }
 func (c *CPU) axpy(dst, x []float32, a float32)           { axpyGeneric(dst, x, a) }
@@ -16,8 +17,12 @@ func (c *CPU) sumRows(acc, g []float32, rows, stride int) { sumRowsGeneric(acc, 
 func (c *CPU) softplus(sigma, dsigma, rho []float32)      { softplusGeneric(sigma, dsigma, rho) }
 func (c *CPU) sample(theta, mu, sigma, eps []float32)     { sampleGeneric(theta, mu, sigma, eps) }
 func (c *CPU) sampleGrad(drho, dtheta, eps, ds []float32) { sampleGradGeneric(drho, dtheta, eps, ds) }
+func (c *CPU) varianceGrad(drho, dvar, s, ds []float32)   { varianceGradGeneric(drho, dvar, s, ds) }
 func (c *CPU) kl(sum *block, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float32) {
 	klGeneric(sum, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw)
+}
+func (c *CPU) klTo(sum *block, dmq, drq, mq, sq, dq, mw, sw []float32) {
+	klToGeneric(sum, dmq, drq, mq, sq, dq, mw, sw)
 }
 
 func (c *CPU) adam(p, m, v, g []float32, a *AdamStep) { adamGeneric(p, m, v, g, a) }

@@ -57,6 +57,25 @@ func (c *CPU) SampleGrad(drho, dtheta, eps, dsigma []float32) {
 	}
 }
 
+// VarianceGrad sets drho = 2·dv⊙σ⊙σ', the gradient with respect to ρ of a loss whose gradient at v = σ(ρ)² is dv.
+func (c *CPU) VarianceGrad(drho, dv, sigma, dsigma []float32) {
+	same("VarianceGrad", len(drho), len(dv), len(sigma), len(dsigma))
+	for i, n := 0, len(drho); i < n; {
+		j := next(i, n)
+		if j-i < lanes {
+			var v, s, d block
+			copy(v[:], dv[i:j])
+			copy(s[:], sigma[i:j])
+			copy(d[:], dsigma[i:j])
+			c.varianceGrad(v[:], v[:], s[:], d[:])
+			copy(drho[i:j], v[:])
+		} else {
+			c.varianceGrad(drho[i:j], dv[i:j], sigma[i:j], dsigma[i:j])
+		}
+		i = j
+	}
+}
+
 // klBlock is the number of values whose divergence is summed in 16 lanes of float32 before it goes to the float64 total.
 const klBlock = 1024
 
@@ -105,9 +124,50 @@ func (c *CPU) klOf(dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float32) float64
 		copy(dmw[n:], e[:])
 		copy(drw[n:], f[:])
 	}
+	return sum.total()
+}
+
+// GaussianKLTo is GaussianKL without the gradients with respect to w: the value and those to q are the same, to the bit.
+func (c *CPU) GaussianKLTo(dmq, drq, mq, sq, dq, mw, sw []float32) float64 {
+	n := len(mq)
+	same("GaussianKLTo", n, len(dmq), len(drq), len(sq), len(dq), len(mw), len(sw))
 	total := 0.0
-	for _, s := range sum {
-		total += float64(s)
+	for i := 0; i < n; i += klBlock {
+		j := min(i+klBlock, n)
+		total += c.klToOf(dmq[i:j], drq[i:j], mq[i:j], sq[i:j], dq[i:j], mw[i:j], sw[i:j])
 	}
 	return total
+}
+
+// klToOf is GaussianKLTo of one block of at most klBlock values.
+func (c *CPU) klToOf(dmq, drq, mq, sq, dq, mw, sw []float32) float64 {
+	var sum block
+	n := len(mq) &^ (lanes - 1)
+	if n > 0 {
+		c.klTo(&sum, dmq[:n], drq[:n], mq[:n], sq[:n], dq[:n], mw[:n], sw[:n])
+	}
+	if n < len(mq) {
+		var a, b, d, e, f block // padded as in klOf
+		for k := range b {
+			b[k], f[k] = 1, 1
+		}
+		copy(a[:], mq[n:])
+		copy(b[:], sq[n:])
+		copy(d[:], dq[n:])
+		copy(e[:], mw[n:])
+		copy(f[:], sw[n:])
+		c.klTo(&sum, a[:], b[:], a[:], b[:], d[:], e[:], f[:])
+		copy(dmq[n:], a[:])
+		copy(drq[n:], b[:])
+	}
+	return sum.total()
+}
+
+// total returns the sum of the lanes.
+func (b *block) total() float64 {
+	s := 0.0
+	for _, v := range b {
+		s += float64(v)
+	}
+	return s
 }

@@ -19,10 +19,20 @@ func sampleAVX2(theta []float32, mu []float32, sigma []float32, eps []float32)
 //go:noescape
 func sampleGradAVX2(drho []float32, dtheta []float32, eps []float32, dsigma []float32)
 
+// varianceGradAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is varianceGradGeneric.
+//
+//go:noescape
+func varianceGradAVX2(drho []float32, dvar []float32, sigma []float32, dsigma []float32)
+
 // klAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is klGeneric.
 //
 //go:noescape
 func klAVX2(sum *[16]float32, dmq []float32, drq []float32, dmw []float32, drw []float32, mq []float32, sq []float32, dq []float32, mw []float32, sw []float32, dw []float32)
+
+// klToAVX2 works on whole blocks of 16 values, at least one. Its reference implementation is klToGeneric.
+//
+//go:noescape
+func klToAVX2(sum *[16]float32, dmq []float32, drq []float32, mq []float32, sq []float32, dq []float32, mw []float32, sw []float32)
 
 // softplusAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is softplusGeneric.
 //
@@ -39,7 +49,17 @@ func sampleAVX512(theta []float32, mu []float32, sigma []float32, eps []float32)
 //go:noescape
 func sampleGradAVX512(drho []float32, dtheta []float32, eps []float32, dsigma []float32)
 
+// varianceGradAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is varianceGradGeneric.
+//
+//go:noescape
+func varianceGradAVX512(drho []float32, dvar []float32, sigma []float32, dsigma []float32)
+
 // klAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is klGeneric.
 //
 //go:noescape
 func klAVX512(sum *[16]float32, dmq []float32, drq []float32, dmw []float32, drw []float32, mq []float32, sq []float32, dq []float32, mw []float32, sw []float32, dw []float32)
+
+// klToAVX512 works on whole blocks of 16 values, at least one. Its reference implementation is klToGeneric.
+//
+//go:noescape
+func klToAVX512(sum *[16]float32, dmq []float32, drq []float32, mq []float32, sq []float32, dq []float32, mw []float32, sw []float32)

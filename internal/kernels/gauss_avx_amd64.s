@@ -399,6 +399,34 @@ loop:
 	VZEROUPPER
 	RET
 
+// func varianceGradAVX2(drho []float32, dvar []float32, sigma []float32, dsigma []float32)
+// Requires: AVX
+TEXT ·varianceGradAVX2(SB), NOSPLIT, $0-96
+	MOVQ drho_base+0(FP), AX
+	MOVQ dvar_base+24(FP), CX
+	MOVQ sigma_base+48(FP), DX
+	MOVQ dsigma_base+72(FP), BX
+	MOVQ drho_len+8(FP), SI
+	XORQ DI, DI
+	SHRQ $0x04, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Y0
+	VMULPS  (DX)(DI*1), Y0, Y0
+	VMULPS  (BX)(DI*1), Y0, Y0
+	VADDPS  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*1)
+	VMOVUPS 32(CX)(DI*1), Y0
+	VMULPS  32(DX)(DI*1), Y0, Y0
+	VMULPS  32(BX)(DI*1), Y0, Y0
+	VADDPS  Y0, Y0, Y0
+	VMOVUPS Y0, 32(AX)(DI*1)
+	ADDQ    $0x40, DI
+	DECQ    SI
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func klAVX2(sum *[16]float32, dmq []float32, drq []float32, dmw []float32, drw []float32, mq []float32, sq []float32, dq []float32, mw []float32, sw []float32, dw []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·klAVX2(SB), NOSPLIT, $0-248
@@ -438,30 +466,30 @@ loop:
 	VMULPS       Y4, Y6, Y5
 	VMOVUPS      Y5, (AX)(R13*1)
 	VXORPS       Y8, Y8, Y8
+	VMULPS       Y6, Y6, Y6
 	VSUBPS       Y5, Y8, Y5
 	VMOVUPS      Y5, (DX)(R13*1)
-	VMULPS       Y6, Y6, Y5
-	VADDPS       Y5, Y7, Y6
-	VSUBPS       Y6, Y8, Y6
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y5, Y8, Y5
 	VMULPS       (R11)(R13*1), Y4, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      Y6, (BX)(R13*1)
+	VMULPS       Y7, Y5, Y5
+	VMOVUPS      Y5, (BX)(R13*1)
 	VMULPS       Y4, Y2, Y2
 	VPSUBD       gaussConstants<>+608(SB), Y2, Y4
 	VPSRAD       $0x17, Y4, Y4
-	VPSLLD       $0x17, Y4, Y6
-	VPSUBD       Y6, Y2, Y2
+	VPSLLD       $0x17, Y4, Y5
+	VPSUBD       Y5, Y2, Y2
 	VSUBPS       gaussConstants<>+384(SB), Y2, Y2
 	VCVTDQ2PS    Y4, Y4
-	VCMPPS       $0x00, Y8, Y4, Y6
-	VBLENDVPS    Y6, Y3, Y2, Y2
-	VMULPS       Y2, Y2, Y6
-	VFMADD231PS  Y3, Y3, Y5
-	VADDPS       Y6, Y5, Y5
+	VCMPPS       $0x00, Y8, Y4, Y5
+	VBLENDVPS    Y5, Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y5
+	VFMADD231PS  Y3, Y3, Y6
+	VADDPS       Y5, Y6, Y6
 	VSUBPS       Y2, Y3, Y3
 	VFNMADD231PS gaussConstants<>+640(SB), Y4, Y3
-	VFMADD231PS  gaussConstants<>+352(SB), Y5, Y3
-	VMULPS       Y6, Y2, Y4
+	VFMADD231PS  gaussConstants<>+352(SB), Y6, Y3
+	VMULPS       Y5, Y2, Y4
 	VBROADCASTSS gaussConstants<>+672(SB), Y5
 	VFMADD213PS  gaussConstants<>+704(SB), Y2, Y5
 	VFMADD213PS  gaussConstants<>+736(SB), Y2, Y5
@@ -491,30 +519,30 @@ loop:
 	VMULPS       Y4, Y6, Y5
 	VMOVUPS      Y5, 32(AX)(R13*1)
 	VXORPS       Y8, Y8, Y8
+	VMULPS       Y6, Y6, Y6
 	VSUBPS       Y5, Y8, Y5
 	VMOVUPS      Y5, 32(DX)(R13*1)
-	VMULPS       Y6, Y6, Y5
-	VADDPS       Y5, Y7, Y6
-	VSUBPS       Y6, Y8, Y6
+	VADDPS       Y6, Y7, Y5
+	VSUBPS       Y5, Y8, Y5
 	VMULPS       32(R11)(R13*1), Y4, Y7
-	VMULPS       Y7, Y6, Y6
-	VMOVUPS      Y6, 32(BX)(R13*1)
+	VMULPS       Y7, Y5, Y5
+	VMOVUPS      Y5, 32(BX)(R13*1)
 	VMULPS       Y4, Y2, Y2
 	VPSUBD       gaussConstants<>+608(SB), Y2, Y4
 	VPSRAD       $0x17, Y4, Y4
-	VPSLLD       $0x17, Y4, Y6
-	VPSUBD       Y6, Y2, Y2
+	VPSLLD       $0x17, Y4, Y5
+	VPSUBD       Y5, Y2, Y2
 	VSUBPS       gaussConstants<>+384(SB), Y2, Y2
 	VCVTDQ2PS    Y4, Y4
-	VCMPPS       $0x00, Y8, Y4, Y6
-	VBLENDVPS    Y6, Y3, Y2, Y2
-	VMULPS       Y2, Y2, Y6
-	VFMADD231PS  Y3, Y3, Y5
-	VADDPS       Y6, Y5, Y5
+	VCMPPS       $0x00, Y8, Y4, Y5
+	VBLENDVPS    Y5, Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y5
+	VFMADD231PS  Y3, Y3, Y6
+	VADDPS       Y5, Y6, Y6
 	VSUBPS       Y2, Y3, Y3
 	VFNMADD231PS gaussConstants<>+640(SB), Y4, Y3
-	VFMADD231PS  gaussConstants<>+352(SB), Y5, Y3
-	VMULPS       Y6, Y2, Y4
+	VFMADD231PS  gaussConstants<>+352(SB), Y6, Y3
+	VMULPS       Y5, Y2, Y4
 	VBROADCASTSS gaussConstants<>+672(SB), Y5
 	VFMADD213PS  gaussConstants<>+704(SB), Y2, Y5
 	VFMADD213PS  gaussConstants<>+736(SB), Y2, Y5
@@ -532,6 +560,125 @@ loop:
 	MOVQ         sum+0(FP), R13
 	VMOVUPS      Y0, (R13)
 	VMOVUPS      Y1, 32(R13)
+	VZEROUPPER
+	RET
+
+// func klToAVX2(sum *[16]float32, dmq []float32, drq []float32, mq []float32, sq []float32, dq []float32, mw []float32, sw []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·klToAVX2(SB), NOSPLIT, $0-176
+	MOVQ    dmq_base+8(FP), AX
+	MOVQ    drq_base+32(FP), CX
+	MOVQ    mq_base+56(FP), DX
+	MOVQ    sq_base+80(FP), BX
+	MOVQ    dq_base+104(FP), SI
+	MOVQ    mw_base+128(FP), DI
+	MOVQ    sw_base+152(FP), R8
+	MOVQ    mq_len+64(FP), R9
+	MOVQ    sum+0(FP), R10
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	XORQ    R10, R10
+	SHRQ    $0x04, R9
+
+loop:
+	VMOVUPS      (BX)(R10*1), Y2
+	VMOVUPS      (R8)(R10*1), Y3
+	VBROADCASTSS gaussConstants<>+384(SB), Y4
+	VDIVPS       Y2, Y4, Y5
+	VDIVPS       Y3, Y4, Y4
+	VMOVUPS      (DX)(R10*1), Y6
+	VSUBPS       (DI)(R10*1), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VSUBPS       Y3, Y2, Y3
+	VMULPS       Y4, Y3, Y3
+	VADDPS       gaussConstants<>+576(SB), Y3, Y7
+	VMULPS       Y7, Y3, Y7
+	VMULPS       (SI)(R10*1), Y5, Y5
+	VMULPS       Y5, Y7, Y5
+	VMOVUPS      Y5, (CX)(R10*1)
+	VMULPS       Y4, Y6, Y5
+	VMOVUPS      Y5, (AX)(R10*1)
+	VXORPS       Y5, Y5, Y5
+	VMULPS       Y6, Y6, Y6
+	VMULPS       Y4, Y2, Y2
+	VPSUBD       gaussConstants<>+608(SB), Y2, Y4
+	VPSRAD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y4, Y7
+	VPSUBD       Y7, Y2, Y2
+	VSUBPS       gaussConstants<>+384(SB), Y2, Y2
+	VCVTDQ2PS    Y4, Y4
+	VCMPPS       $0x00, Y5, Y4, Y5
+	VBLENDVPS    Y5, Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y5
+	VFMADD231PS  Y3, Y3, Y6
+	VADDPS       Y5, Y6, Y6
+	VSUBPS       Y2, Y3, Y3
+	VFNMADD231PS gaussConstants<>+640(SB), Y4, Y3
+	VFMADD231PS  gaussConstants<>+352(SB), Y6, Y3
+	VMULPS       Y5, Y2, Y4
+	VBROADCASTSS gaussConstants<>+672(SB), Y5
+	VFMADD213PS  gaussConstants<>+704(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+736(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+768(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+800(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+832(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+864(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+896(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+928(SB), Y2, Y5
+	VFNMADD231PS Y5, Y4, Y3
+	VADDPS       Y3, Y0, Y0
+	VMOVUPS      32(BX)(R10*1), Y2
+	VMOVUPS      32(R8)(R10*1), Y3
+	VBROADCASTSS gaussConstants<>+384(SB), Y4
+	VDIVPS       Y2, Y4, Y5
+	VDIVPS       Y3, Y4, Y4
+	VMOVUPS      32(DX)(R10*1), Y6
+	VSUBPS       32(DI)(R10*1), Y6, Y6
+	VMULPS       Y4, Y6, Y6
+	VSUBPS       Y3, Y2, Y3
+	VMULPS       Y4, Y3, Y3
+	VADDPS       gaussConstants<>+576(SB), Y3, Y7
+	VMULPS       Y7, Y3, Y7
+	VMULPS       32(SI)(R10*1), Y5, Y5
+	VMULPS       Y5, Y7, Y5
+	VMOVUPS      Y5, 32(CX)(R10*1)
+	VMULPS       Y4, Y6, Y5
+	VMOVUPS      Y5, 32(AX)(R10*1)
+	VXORPS       Y5, Y5, Y5
+	VMULPS       Y6, Y6, Y6
+	VMULPS       Y4, Y2, Y2
+	VPSUBD       gaussConstants<>+608(SB), Y2, Y4
+	VPSRAD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y4, Y7
+	VPSUBD       Y7, Y2, Y2
+	VSUBPS       gaussConstants<>+384(SB), Y2, Y2
+	VCVTDQ2PS    Y4, Y4
+	VCMPPS       $0x00, Y5, Y4, Y5
+	VBLENDVPS    Y5, Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y5
+	VFMADD231PS  Y3, Y3, Y6
+	VADDPS       Y5, Y6, Y6
+	VSUBPS       Y2, Y3, Y3
+	VFNMADD231PS gaussConstants<>+640(SB), Y4, Y3
+	VFMADD231PS  gaussConstants<>+352(SB), Y6, Y3
+	VMULPS       Y5, Y2, Y4
+	VBROADCASTSS gaussConstants<>+672(SB), Y5
+	VFMADD213PS  gaussConstants<>+704(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+736(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+768(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+800(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+832(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+864(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+896(SB), Y2, Y5
+	VFMADD213PS  gaussConstants<>+928(SB), Y2, Y5
+	VFNMADD231PS Y5, Y4, Y3
+	VADDPS       Y3, Y1, Y1
+	ADDQ         $0x40, R10
+	DECQ         R9
+	JNZ          loop
+	MOVQ         sum+0(FP), R10
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y1, 32(R10)
 	VZEROUPPER
 	RET
 
@@ -638,6 +785,29 @@ loop:
 	VZEROUPPER
 	RET
 
+// func varianceGradAVX512(drho []float32, dvar []float32, sigma []float32, dsigma []float32)
+// Requires: AVX, AVX512F
+TEXT ·varianceGradAVX512(SB), NOSPLIT, $0-96
+	MOVQ drho_base+0(FP), AX
+	MOVQ dvar_base+24(FP), CX
+	MOVQ sigma_base+48(FP), DX
+	MOVQ dsigma_base+72(FP), BX
+	MOVQ drho_len+8(FP), SI
+	XORQ DI, DI
+	SHRQ $0x04, SI
+
+loop:
+	VMOVUPS (CX)(DI*1), Z0
+	VMULPS  (DX)(DI*1), Z0, Z0
+	VMULPS  (BX)(DI*1), Z0, Z0
+	VADDPS  Z0, Z0, Z0
+	VMOVUPS Z0, (AX)(DI*1)
+	ADDQ    $0x40, DI
+	DECQ    SI
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func klAVX512(sum *[16]float32, dmq []float32, drq []float32, dmw []float32, drw []float32, mq []float32, sq []float32, dq []float32, mw []float32, sw []float32, dw []float32)
 // Requires: AVX, AVX512F
 TEXT ·klAVX512(SB), NOSPLIT, $0-248
@@ -676,14 +846,85 @@ loop:
 	VMULPS            Z3, Z7, Z4
 	VMOVUPS           Z4, (AX)(R13*1)
 	VPXORD            Z5, Z5, Z5
+	VMULPS            Z7, Z7, Z7
 	VSUBPS            Z4, Z5, Z4
 	VMOVUPS           Z4, (DX)(R13*1)
-	VMULPS            Z7, Z7, Z4
-	VADDPS            Z4, Z8, Z7
-	VSUBPS            Z7, Z5, Z7
+	VADDPS            Z7, Z8, Z4
+	VSUBPS            Z4, Z5, Z4
 	VMULPS            (R11)(R13*1), Z3, Z8
-	VMULPS            Z8, Z7, Z7
-	VMOVUPS           Z7, (BX)(R13*1)
+	VMULPS            Z8, Z4, Z4
+	VMOVUPS           Z4, (BX)(R13*1)
+	VMULPS            Z3, Z1, Z1
+	VPSUBD.BCST       gaussConstants<>+608(SB), Z1, Z3
+	VPSRAD            $0x17, Z3, Z3
+	VPSLLD            $0x17, Z3, Z4
+	VPSUBD            Z4, Z1, Z1
+	VSUBPS.BCST       gaussConstants<>+384(SB), Z1, Z1
+	VCVTDQ2PS         Z3, Z3
+	VCMPPS            $0x00, Z5, Z3, K1
+	VBLENDMPS         Z2, Z1, K1, Z6
+	VMULPS            Z6, Z6, Z1
+	VFMADD231PS       Z2, Z2, Z7
+	VADDPS            Z1, Z7, Z4
+	VSUBPS            Z6, Z2, Z2
+	VFNMADD231PS.BCST gaussConstants<>+640(SB), Z3, Z2
+	VFMADD231PS.BCST  gaussConstants<>+352(SB), Z4, Z2
+	VMULPS            Z1, Z6, Z1
+	VBROADCASTSS      gaussConstants<>+672(SB), Z3
+	VFMADD213PS.BCST  gaussConstants<>+704(SB), Z6, Z3
+	VFMADD213PS.BCST  gaussConstants<>+736(SB), Z6, Z3
+	VFMADD213PS.BCST  gaussConstants<>+768(SB), Z6, Z3
+	VFMADD213PS.BCST  gaussConstants<>+800(SB), Z6, Z3
+	VFMADD213PS.BCST  gaussConstants<>+832(SB), Z6, Z3
+	VFMADD213PS.BCST  gaussConstants<>+864(SB), Z6, Z3
+	VFMADD213PS.BCST  gaussConstants<>+896(SB), Z6, Z3
+	VFMADD213PS.BCST  gaussConstants<>+928(SB), Z6, Z3
+	VFNMADD231PS      Z3, Z1, Z2
+	VADDPS            Z2, Z0, Z0
+	ADDQ              $0x40, R13
+	DECQ              R12
+	JNZ               loop
+	MOVQ              sum+0(FP), R13
+	VMOVUPS           Z0, (R13)
+	VZEROUPPER
+	RET
+
+// func klToAVX512(sum *[16]float32, dmq []float32, drq []float32, mq []float32, sq []float32, dq []float32, mw []float32, sw []float32)
+// Requires: AVX, AVX512F
+TEXT ·klToAVX512(SB), NOSPLIT, $0-176
+	MOVQ    dmq_base+8(FP), AX
+	MOVQ    drq_base+32(FP), CX
+	MOVQ    mq_base+56(FP), DX
+	MOVQ    sq_base+80(FP), BX
+	MOVQ    dq_base+104(FP), SI
+	MOVQ    mw_base+128(FP), DI
+	MOVQ    sw_base+152(FP), R8
+	MOVQ    mq_len+64(FP), R9
+	MOVQ    sum+0(FP), R10
+	VMOVUPS (R10), Z0
+	XORQ    R10, R10
+	SHRQ    $0x04, R9
+
+loop:
+	VMOVUPS           (BX)(R10*1), Z1
+	VMOVUPS           (R8)(R10*1), Z2
+	VBROADCASTSS      gaussConstants<>+384(SB), Z3
+	VDIVPS            Z1, Z3, Z4
+	VDIVPS            Z2, Z3, Z3
+	VMOVUPS           (DX)(R10*1), Z7
+	VSUBPS            (DI)(R10*1), Z7, Z7
+	VMULPS            Z3, Z7, Z7
+	VSUBPS            Z2, Z1, Z2
+	VMULPS            Z3, Z2, Z2
+	VADDPS.BCST       gaussConstants<>+576(SB), Z2, Z8
+	VMULPS            Z8, Z2, Z8
+	VMULPS            (SI)(R10*1), Z4, Z4
+	VMULPS            Z4, Z8, Z4
+	VMOVUPS           Z4, (CX)(R10*1)
+	VMULPS            Z3, Z7, Z4
+	VMOVUPS           Z4, (AX)(R10*1)
+	VPXORD            Z5, Z5, Z5
+	VMULPS            Z7, Z7, Z4
 	VMULPS            Z3, Z1, Z1
 	VPSUBD.BCST       gaussConstants<>+608(SB), Z1, Z3
 	VPSRAD            $0x17, Z3, Z3
@@ -711,10 +952,10 @@ loop:
 	VFMADD213PS.BCST  gaussConstants<>+928(SB), Z6, Z3
 	VFNMADD231PS      Z3, Z1, Z2
 	VADDPS            Z2, Z0, Z0
-	ADDQ              $0x40, R13
-	DECQ              R12
+	ADDQ              $0x40, R10
+	DECQ              R9
 	JNZ               loop
-	MOVQ              sum+0(FP), R13
-	VMOVUPS           Z0, (R13)
+	MOVQ              sum+0(FP), R10
+	VMOVUPS           Z0, (R10)
 	VZEROUPPER
 	RET

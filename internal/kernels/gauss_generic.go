@@ -55,6 +55,14 @@ func sampleGradGeneric(drho, dtheta, eps, dsigma []float32) {
 	}
 }
 
+func varianceGradGeneric(drho, dvar, sigma, dsigma []float32) {
+	dvar, sigma, dsigma = dvar[:len(drho)], sigma[:len(drho)], dsigma[:len(drho)]
+	for i := range drho {
+		half := dvar[i] * sigma[i] * dsigma[i]
+		drho[i] = half + half
+	}
+}
+
 // klGeneric adds the divergence of element i to lane i mod 16 of sum.
 //
 // With r = σq/σw − 1 and u = (μq−μw)/σw the divergence is r − log(1+r) + r²/2 + u²/2. Near r = 0 the first two terms
@@ -64,20 +72,36 @@ func klGeneric(sum *block, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float32)
 	dmq, drq, dmw, drw = dmq[:n], drq[:n], dmw[:n], drw[:n]
 	sq, dq, mw, sw, dw = sq[:n], dq[:n], mw[:n], sw[:n], dw[:n]
 	for i := range mq {
-		iq, iw := 1/sq[i], 1/sw[i]
-		u := (mq[i] - mw[i]) * iw
-		r := (sq[i] - sw[i]) * iw
-		f, e := logSplit(sq[i] * iw)
-		if e == 0 {
-			f = r
-		}
-		z := f * f
-		kl := (r - f) - e*math.Ln2 + 0.5*(z+r*r+u*u) - f*z*logPoly(f)
+		kl, u, a, iw := kl32(mq[i], sq[i], mw[i], sw[i])
 		sum[i%lanes] += kl
-		a := r * (r + 2) // (σq/σw)² − 1
 		g := u * iw
 		gw := -(a + u*u) * (iw * dw[i])
-		dmq[i], drq[i] = g, a*(iq*dq[i])
+		dmq[i], drq[i] = g, a*(1/sq[i]*dq[i])
 		dmw[i], drw[i] = 0-g, gw
 	}
+}
+
+// klToGeneric is klGeneric without the gradients to w.
+func klToGeneric(sum *block, dmq, drq, mq, sq, dq, mw, sw []float32) {
+	n := len(mq)
+	dmq, drq, sq, dq, mw, sw = dmq[:n], drq[:n], sq[:n], dq[:n], mw[:n], sw[:n]
+	for i := range mq {
+		kl, u, a, iw := kl32(mq[i], sq[i], mw[i], sw[i])
+		sum[i%lanes] += kl
+		dmq[i], drq[i] = u*iw, a*(1/sq[i]*dq[i])
+	}
+}
+
+// kl32 returns the divergence of one element, u = (μq−μw)/σw, a = (σq/σw)² − 1 and 1/σw.
+func kl32(mq, sq, mw, sw float32) (kl, u, a, iw float32) {
+	iw = 1 / sw
+	u = (mq - mw) * iw
+	r := (sq - sw) * iw
+	f, e := logSplit(sq * iw)
+	if e == 0 {
+		f = r
+	}
+	z := f * f
+	kl = (r - f) - e*math.Ln2 + 0.5*(z+r*r+u*u) - f*z*logPoly(f)
+	return kl, u, r * (r + 2), iw
 }

@@ -180,6 +180,30 @@ func TestGaussianKLEnd(t *testing.T) {
 	})
 }
 
+// TestGaussianKLTo holds the divergence without gradients to w to the one with them, bit by bit and at every length.
+func TestGaussianKLTo(t *testing.T) {
+	forEachISA(t, func(t *testing.T, c *CPU) {
+		r := rand.New(rand.NewPCG(13, 14))
+		lengths := []int{klBlock - 1, klBlock + 1, 3*klBlock + 17, 20000}
+		for n := range 70 {
+			lengths = append(lengths, n)
+		}
+		for _, n := range lengths {
+			x := klSmall(r, n)
+			want, grads := x.run(c)
+			mu, rho := make([]float32, n), make([]float32, n)
+			if got := c.GaussianKLTo(mu, rho, x[0], x[1], x[2], x[3], x[4]); got != want {
+				t.Errorf("%d values: %v, want %v as GaussianKL gives", n, got, want)
+			}
+			for i := range mu {
+				if !sameBits(mu[i], grads[0][i]) || !sameBits(rho[i], grads[1][i]) {
+					t.Fatalf("gradients %v and %v at %d of %d, want %v and %v", mu[i], rho[i], i, n, grads[0][i], grads[1][i])
+				}
+			}
+		}
+	})
+}
+
 // TestGaussianKLGradients compares the gradients that TestElementwise wants with differences of kl64.
 func TestGaussianKLGradients(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
@@ -220,7 +244,13 @@ func BenchmarkSampleGrad(b *testing.B) {
 	benchElem(b, benchLen, func(c *CPU) { c.SampleGrad(x[0], x[1], x[2], x[3]) })
 }
 
-// BenchmarkKL measures the divergence with its four gradients: alone, and with the two softplus that come before it.
+func BenchmarkVarianceGrad(b *testing.B) {
+	x := benchSlices(4)
+	benchElem(b, benchLen, func(c *CPU) { c.VarianceGrad(x[0], x[1], x[2], x[3]) })
+}
+
+// BenchmarkKL measures the divergence with its four gradients: alone, with the two softplus that come before it, and with two
+// gradients alone.
 func BenchmarkKL(b *testing.B) {
 	x := benchSlices(12)
 	dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw, rq, rw := x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]
@@ -229,6 +259,9 @@ func BenchmarkKL(b *testing.B) {
 	c.Softplus(sw, dw, rw)
 	b.Run("alone", func(b *testing.B) {
 		benchElem(b, benchLen, func(c *CPU) { c.GaussianKL(dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw) })
+	})
+	b.Run("to", func(b *testing.B) {
+		benchElem(b, benchLen, func(c *CPU) { c.GaussianKLTo(dmq, drq, mq, sq, dq, mw, sw) })
 	})
 	b.Run("softplus", func(b *testing.B) {
 		benchElem(b, benchLen, func(c *CPU) {

@@ -28,6 +28,9 @@ func (v vec) arithmetic() {
 	v.kernel("add", "addGeneric", []string{"dst", "a", "b"}, "", nil, func(at func(string) Mem) {
 		VMOVUPS(v.add(v.load(at("a")), at("b")), at("dst"))
 	})
+	v.kernel("mul", "mulGeneric", []string{"dst", "a", "b"}, "", nil, func(at func(string) Mem) {
+		VMOVUPS(v.mul(v.load(at("a")), at("b")), at("dst"))
+	})
 	var p, q reg.VecVirtual
 	v.kernel("scale", "scaleGeneric", []string{"dst", "x"}, "a float32", func() { p = v.param("a") }, func(at func(string) Mem) {
 		VMOVUPS(v.mul(p, at("x")), at("dst"))

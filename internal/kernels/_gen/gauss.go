@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -21,7 +23,12 @@ func init() {
 			v.kernel("sampleGrad", "sampleGradGeneric", []string{"drho", "dtheta", "eps", "dsigma"}, "", nil, func(at func(string) Mem) {
 				VMOVUPS(v.mul(v.mul(v.load(at("dtheta")), at("eps")), at("dsigma")), at("drho"))
 			})
-			v.kl()
+			v.kernel("varianceGrad", "varianceGradGeneric", []string{"drho", "dvar", "sigma", "dsigma"}, "", nil, func(at func(string) Mem) {
+				half := v.mul(v.mul(v.load(at("dvar")), at("sigma")), at("dsigma"))
+				VMOVUPS(v.add(half, half), at("drho"))
+			})
+			v.kl("kl", "klGeneric", "dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw")
+			v.kl("klTo", "klToGeneric", "dmq, drq, mq, sq, dq, mw, sw")
 		}
 	}
 }
@@ -48,11 +55,12 @@ func (v vec) log1p01(e reg.VecVirtual) reg.VecVirtual {
 	return v.fma(v.mul(z, p), t, t)
 }
 
-// kl adds the divergence of each element to its lane of sum and writes the four gradients.
-func (v vec) kl() {
-	v.function("kl", "klGeneric", "func(sum *[16]float32, dmq, drq, dmw, drw, mq, sq, dq, mw, sw, dw []float32)")
+// kl adds the divergence of each element to its lane of sum and writes the gradients that are among its slices: those to
+// w or not.
+func (v vec) kl(name, reference, slices string) {
+	v.function(name, reference, "func(sum *[16]float32, "+slices+" []float32)")
 	base := map[string]reg.GPVirtual{}
-	for _, s := range []string{"dmq", "drq", "dmw", "drw", "mq", "sq", "dq", "mw", "sw", "dw"} {
+	for _, s := range strings.Split(slices, ", ") {
 		base[s] = GP64()
 		Load(Param(s).Base(), base[s])
 	}
@@ -78,9 +86,11 @@ func (v vec) kl() {
 		du := v.mul(u, iw)
 		VMOVUPS(du, at("dmq"))
 		zero := v.zero()
-		VMOVUPS(v.sub(zero, du), at("dmw"))
 		u2 := v.mul(u, u)
-		VMOVUPS(v.mul(v.sub(zero, v.add(a, u2)), v.mul(iw, at("dw"))), at("drw"))
+		if base["dw"] != nil {
+			VMOVUPS(v.sub(zero, du), at("dmw"))
+			VMOVUPS(v.mul(v.sub(zero, v.add(a, u2)), v.mul(iw, at("dw"))), at("drw"))
+		}
 
 		// The divergence.
 		f, e := v.logSplit(v.mul(sq, iw))
