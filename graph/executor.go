@@ -24,6 +24,7 @@ type Program struct {
 	sizes      []int     // of each slot
 	constants  []float32 // of each slot, where it is one
 	constant   []bool
+	fixed      []bool // leaves that are, and what is computed of them once
 }
 
 // A plan is the part of a program that one objective needs.
@@ -38,6 +39,7 @@ type step struct {
 	in   []int
 	out  int
 	view viewer // set where the output is a part of the first input
+	once bool   // the output is fixed
 }
 
 // compile orders the nodes of b and gives each a slot.
@@ -58,18 +60,24 @@ func compile(b *Builder) (*Program, error) {
 		sizes:      make([]int, len(sorted)),
 		constants:  make([]float32, len(sorted)),
 		constant:   make([]bool, len(sorted)),
+		fixed:      make([]bool, len(sorted)),
 	}
 	for i, n := range sorted {
 		p.slots[n] = i
 		p.sizes[i] = size(n.Shape())
 		switch o := n.Op().(type) {
 		case nil:
+			p.fixed[i] = b.fixed[n]
 		case *op:
 			s := step{op: o, out: i}
 			for _, x := range operands(b.g, n) {
 				s.in = append(s.in, p.slots[x])
 			}
 			s.view, _ = o.kernel.(viewer)
+			if _, ok := o.kernel.(steady); ok {
+				s.once = !slices.ContainsFunc(s.in, func(i int) bool { return !p.fixed[i] })
+				p.fixed[i] = s.once
+			}
 			p.steps = append(p.steps, s)
 		default: // the constant gradient of a loss
 			v, err := floats(n.Value())
@@ -147,23 +155,19 @@ type Executor struct {
 	machine machine
 	values  [][]float32 // the value of each slot
 	in      [][][]float32
+	fresh   []bool // steps that need not run again, of those that run once
 }
 
 // NewExecutor returns an executor that computes with cpu.
 func (p *Program) NewExecutor(cpu *kernels.CPU) *Executor {
-	e := &Executor{Program: p, machine: machine{cpu: cpu}, values: make([][]float32, len(p.sizes))}
-	users := make([]int, len(p.sizes))
-	for _, s := range p.steps {
-		for _, i := range s.in {
-			users[i]++
-		}
-	}
+	e := &Executor{Program: p, machine: machine{cpu: cpu}, values: make([][]float32, len(p.sizes)), fresh: make([]bool, len(p.steps))}
+	users := p.users()
 	for i := range e.values {
 		if p.constant[i] {
 			e.values[i] = []float32{p.constants[i]}
 		}
 	}
-	// Backwards, so that a pack comes before what it packs.
+	// Backwards, so that a pack comes before what it packs, and an operation before what it may write over.
 	for k := len(p.steps) - 1; k >= 0; k-- {
 		s := p.steps[k]
 		if s.view != nil {
@@ -172,8 +176,15 @@ func (p *Program) NewExecutor(cpu *kernels.CPU) *Executor {
 		if e.values[s.out] == nil {
 			e.values[s.out] = buffer(p.sizes[s.out])
 		}
-		if _, ok := s.op.kernel.(packed); ok {
+		switch kernel := s.op.kernel.(type) {
+		case packed:
 			place(p, e.values, users, s)
+		case inplace:
+			for _, i := range kernel.over() {
+				if p.lend(e.values, users, s.in[i], e.values[s.out]) {
+					break
+				}
+			}
 		}
 	}
 	for _, s := range p.steps {
@@ -185,6 +196,26 @@ func (p *Program) NewExecutor(cpu *kernels.CPU) *Executor {
 		}
 	}
 	return e
+}
+
+// users returns how many read each slot: operations, and whoever fetches it after a run.
+func (p *Program) users() []int {
+	users := make([]int, len(p.sizes))
+	for _, s := range p.steps {
+		for _, i := range s.in {
+			users[i]++
+		}
+	}
+	for _, i := range p.names {
+		users[i]++
+	}
+	for _, i := range p.grads {
+		users[i]++
+	}
+	for _, o := range p.objectives {
+		users[o.loss]++
+	}
+	return users
 }
 
 // place lets the operations that make the parts of a pack write into it, unless somebody else reads them too.
@@ -200,6 +231,25 @@ func place(p *Program, values [][]float32, users []int, s step) {
 	}
 }
 
+// lend lets the operation that makes a slot write it into out, and says whether it does: not if the slot is kept or if
+// somebody else reads it too. Nor if it is of a batch, whose rows may be left as they were: they would be written over again
+// and again.
+func (p *Program) lend(values [][]float32, users []int, slot int, out []float32) bool {
+	k := slices.IndexFunc(p.steps, func(s step) bool { return s.out == slot })
+	if k < 0 || users[slot] != 1 || p.fixed[slot] || values[slot] != nil {
+		return false
+	}
+	s := p.steps[k]
+	if _, ok := s.view.(reshape); ok {
+		return p.lend(values, users, s.in[0], out)
+	}
+	if s.view != nil || len(s.op.out) != 1 {
+		return false
+	}
+	values[slot] = out
+	return true
+}
+
 // buffer returns n floats that begin on a cache line.
 func buffer(n int) []float32 {
 	b := make([]float32, n+15)
@@ -210,22 +260,32 @@ func buffer(n int) []float32 {
 	return b[skip : skip+n : skip+n]
 }
 
-// Feed binds v to an input or parameter. Runs read it in place: what the caller writes into v, they see.
+// Feed binds v to an input or parameter. Runs read it in place: what the caller writes into v, they see, unless the input is
+// fixed.
 func (e *Executor) Feed(name string, v []float32) {
 	i := e.slot(name)
 	if e.leaves[name] == nil || len(v) != e.sizes[i] {
 		panic(fmt.Sprintf("graph: %d values for %s, want an input of %d", len(v), name, e.sizes[i]))
 	}
 	e.values[i] = v
+	e.refresh(i)
+}
+
+// refresh has what was computed of a leaf computed again.
+func (e *Executor) refresh(leaf int) {
+	if e.fixed[leaf] {
+		clear(e.fresh)
+	}
 }
 
 // Buffer returns the slice that an input is bound to, for the caller to fill before each run: what was fed to it, or else
-// one that the executor makes.
+// one that the executor makes. That of a fixed input is to be asked for each time that it is filled.
 func (e *Executor) Buffer(name string) []float32 {
 	i := e.slot(name)
 	if e.values[i] == nil {
 		e.Feed(name, buffer(e.sizes[i]))
 	}
+	e.refresh(i)
 	return e.values[i]
 }
 
@@ -265,6 +325,9 @@ func (e *Executor) run(steps []int, rows int) {
 	e.machine.rows = rows
 	for _, k := range steps {
 		s := &e.steps[k]
+		if e.fresh[k] {
+			continue
+		}
 		in := e.in[k]
 		for j, i := range s.in {
 			if in[j] = e.values[i]; in[j] == nil {
@@ -276,6 +339,7 @@ func (e *Executor) run(steps []int, rows int) {
 			continue
 		}
 		s.op.run(&e.machine, e.values[s.out], in)
+		e.fresh[k] = s.once
 	}
 }
 

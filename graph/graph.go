@@ -38,6 +38,7 @@ var building sync.Mutex
 type Builder struct {
 	g          *gorgonia.ExprGraph
 	leaves     map[string]*Node
+	fixed      map[*Node]bool // of the leaves
 	outputs    map[string]*Node
 	grads      map[string]*Node // by parameter
 	objectives []objective
@@ -58,6 +59,7 @@ func Build(f func(b *Builder)) (p *Program, err error) {
 	b := &Builder{
 		g:       gorgonia.NewGraph(),
 		leaves:  map[string]*Node{},
+		fixed:   map[*Node]bool{},
 		outputs: map[string]*Node{},
 		grads:   map[string]*Node{},
 	}
@@ -77,6 +79,14 @@ func (b *Builder) Input(name string, shape ...int) *Node {
 		}
 	}
 	return b.leaf(name, gorgonia.NewTensor(b.g, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name)))
+}
+
+// Fixed declares a vector of n values that stand still: what is fed is not written to until it is fed anew, so that an
+// executor computes what depends on it alone once and not in each run. No gradient is asked for it.
+func (b *Builder) Fixed(name string, n int) *Node {
+	v := b.Input(name, n)
+	b.fixed[v] = true
+	return v
 }
 
 // Scalar declares a number that is set before a run, such as the weight of a loss.
@@ -113,6 +123,9 @@ func (b *Builder) Minimize(name string, loss *Node, params ...*Node) {
 	for i, p := range params {
 		if b.leaves[p.Name()] != p {
 			panic(fmt.Errorf("objective %s: %s is not a parameter", name, p.Name()))
+		}
+		if b.fixed[p] {
+			panic(fmt.Errorf("objective %s: %s is fixed", name, p.Name()))
 		}
 		if b.grads[p.Name()] != nil {
 			panic(fmt.Errorf("objective %s: %s has a gradient of another objective", name, p.Name()))

@@ -51,6 +51,10 @@ func TestBuildErrors(t *testing.T) {
 			b.Minimize("one", d, w)
 			b.Minimize("two", d, w)
 		}, "objective two: w has a gradient of another objective"},
+		{"gradient of what is fixed", func(b *Builder) {
+			w := b.FixedGaussian("w", 3)
+			b.Minimize("loss", KL(b.Gaussian("q", 3), w), w.Mu)
+		}, "objective loss: w.mu is fixed"},
 		{"objective twice", func(b *Builder) {
 			w, v := b.Param("w", 3), b.Param("v", 3)
 			b.Minimize("one", HalfSquaredDistance(w, b.Input("a", 3)), w)

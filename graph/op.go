@@ -33,6 +33,13 @@ type viewer interface {
 	view(in []float32) []float32
 }
 
+// A steady kernel computes its whole output from its inputs alone, whatever number of rows the batch has. Where they are
+// fixed, an executor keeps the output from run to run.
+type steady interface{ steady() }
+
+// An inplace kernel may write its output over an input of one of these numbers.
+type inplace interface{ over() []int }
+
 // machine is what an operation computes with.
 type machine struct {
 	cpu  *kernels.CPU

@@ -49,7 +49,7 @@ type gatedGradA struct {
 
 func (k gatedGradA) run(m *machine, out []float32, in [][]float32) {
 	for i := 0; i < min(m.rows, len(out)/k.cols)*k.cols; i += k.cols {
-		product(m, out[i:i+k.cols], in[0][i:i+k.cols], in[1])
+		m.cpu.Mul(out[i:i+k.cols], in[0][i:i+k.cols], in[1])
 	}
 }
 

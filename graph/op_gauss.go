@@ -13,6 +13,7 @@ type Gaussian struct {
 	// sigma is [σ | σ′], σ′ = sigmoid(ρ) being the derivative of σ. Draws and divergences share it. They take Rho too
 	// and send their gradients straight there, so it has none of its own.
 	sigma *Node
+	fixed bool
 }
 
 // Gaussian declares the parameters name.mu and name.rho of n values each.
@@ -20,15 +21,24 @@ func (b *Builder) Gaussian(name string, n int) Gaussian {
 	return NewGaussian(b.Param(name+".mu", n), b.Param(name+".rho", n))
 }
 
+// FixedGaussian is Gaussian of parameters that are [Builder.Fixed]. Nothing has a gradient to them.
+func (b *Builder) FixedGaussian(name string, n int) Gaussian {
+	g := NewGaussian(b.Fixed(name+".mu", n), b.Fixed(name+".rho", n))
+	g.fixed = true
+	return g
+}
+
 // NewGaussian returns the Gaussian of two vectors.
 func NewGaussian(mu, rho *Node) Gaussian {
 	n := size(mu.Shape())
 	want("gaussian", mu, n)
 	want("gaussian", rho, n)
-	return Gaussian{mu, rho, apply("softplus", softplus{}, tensor.Shape{align(n) + n}, rho)}
+	return Gaussian{Mu: mu, Rho: rho, sigma: apply("softplus", softplus{}, tensor.Shape{align(n) + n}, rho)}
 }
 
 type softplus struct{}
+
+func (softplus) steady() {}
 
 func (softplus) run(m *machine, out []float32, in [][]float32) {
 	s, d := halves(out, len(in[0]))
@@ -75,13 +85,16 @@ func (drawGrad) run(m *machine, out []float32, in [][]float32) {
 	m.cpu.SampleGrad(out, in[0], in[1], d)
 }
 
-// KL returns KL(q ‖ w) in nats, summed over the coordinates, and has gradients to both.
+// KL returns KL(q ‖ w) in nats, summed over the coordinates, and has gradients to both, or to q alone where w is fixed.
 //
 //	KL = Σ log σ_w − log σ_q + (σ_q² + (μ_q−μ_w)²)/(2σ_w²) − ½
 func KL(q, w Gaussian) *Node {
 	n := size(q.Mu.Shape())
 	if size(w.Mu.Shape()) != n {
 		panic(fmt.Errorf("kl: Gaussians over %d and %d values", n, size(w.Mu.Shape())))
+	}
+	if w.fixed {
+		return valued("kl", gaussianKLTo{}, 2*align(n), Nodes{q.Mu, q.Rho}, q.Mu, q.sigma, w.Mu, w.sigma)
 	}
 	return valued("kl", gaussianKL{}, 4*align(n), Nodes{q.Mu, q.Rho, w.Mu, w.Rho}, q.Mu, q.sigma, w.Mu, w.sigma)
 }
@@ -97,4 +110,14 @@ func (gaussianKL) run(m *machine, out []float32, in [][]float32) {
 	sq, dq := halves(in[1], n)
 	sw, dw := halves(in[3], n)
 	out[4*align(n)] = float32(m.cpu.GaussianKL(grads[0], grads[1], grads[2], grads[3], in[0], sq, dq, in[2], sw, dw))
+}
+
+type gaussianKLTo struct{ terminal }
+
+func (gaussianKLTo) run(m *machine, out []float32, in [][]float32) {
+	n := len(in[0])
+	dmu, drho := halves(out, n)
+	sq, dq := halves(in[1], n)
+	sw, _ := halves(in[3], n)
+	out[2*align(n)] = float32(m.cpu.GaussianKLTo(dmu, drho[:n], in[0], sq, dq, in[2], sw))
 }

@@ -23,7 +23,7 @@ type variance struct{}
 
 func (variance) run(m *machine, out []float32, in [][]float32) {
 	s, _ := halves(in[1], len(out))
-	product(m, out, s, s)
+	m.cpu.Mul(out, s, s)
 }
 
 func (variance) wrt() []bool { return []bool{true, false} }
@@ -34,16 +34,11 @@ func (variance) diff(in Nodes, _, grad *Node, _ []bool) []part {
 
 type varianceGrad struct{ terminal }
 
+func (varianceGrad) over() []int { return []int{0} }
+
 func (varianceGrad) run(m *machine, out []float32, in [][]float32) {
 	s, d := halves(in[1], len(out))
-	m.cpu.SampleGrad(out, in[0], s, d)
-	m.cpu.Scale(out, 2, out)
-}
-
-// product sets dst = a⊙b, by the kernel of dst + a⊙b.
-func product(m *machine, dst, a, b []float32) {
-	clear(dst)
-	m.cpu.Sample(dst, dst, a, b)
+	m.cpu.VarianceGrad(out, in[0], s, d)
 }
 
 // Square returns x² for a batch x [batch, …].
@@ -55,7 +50,7 @@ type square struct{ cols int }
 
 func (k square) run(m *machine, out []float32, in [][]float32) {
 	n := min(m.rows, len(out)/k.cols) * k.cols
-	product(m, out[:n], in[0][:n], in[0][:n])
+	m.cpu.Mul(out[:n], in[0][:n], in[0][:n])
 }
 
 func (square) wrt() []bool { return []bool{true} }
@@ -71,7 +66,7 @@ type squareGrad struct {
 
 func (k squareGrad) run(m *machine, out []float32, in [][]float32) {
 	n := min(m.rows, len(out)/k.cols) * k.cols
-	product(m, out[:n], in[0][:n], in[1][:n])
+	m.cpu.Mul(out[:n], in[0][:n], in[1][:n])
 	m.cpu.Scale(out[:n], 2, out[:n])
 }
 

@@ -94,7 +94,7 @@ func (k lstm) step(m *machine, h, gates, c, tanh, before []float32) {
 	tanhOf(m, tanh)
 	for at := 0; at < len(h); at += n {
 		o := gates[4*at+3*n : 4*(at+n)]
-		product(m, h[at:at+n], o, tanh[at:at+n])
+		m.cpu.Mul(h[at:at+n], o, tanh[at:at+n])
 	}
 }
 

@@ -85,6 +85,14 @@ type combination struct {
 	scaled []bool // whether a part is followed by its scale
 }
 
+// over implements [inplace]: the first two parts are read before anything is written.
+func (k combination) over() []int {
+	if k.scaled[0] {
+		return []int{0, 2}
+	}
+	return []int{0, 1}
+}
+
 func (k combination) run(m *machine, out []float32, in [][]float32) {
 	next := func(i int) (x []float32, s float32) {
 		x, s, in = in[0], 1, in[1:]
