@@ -38,7 +38,7 @@ func bench(tb testing.TB, m Algorithm, isa kernels.ISA) (*Worker, *Data) {
 // BenchmarkStep times one local step of a client: batch 100, the network 784-100-10, noise, both gradients and all
 // updates included.
 func BenchmarkStep(b *testing.B) {
-	for _, name := range []string{"pfedbayes", "fedavg"} {
+	for _, name := range []string{"pfedbayes", "virtual", "fedavg"} {
 		for _, isa := range kernels.Available() {
 			b.Run(name+"/"+isa.String(), func(b *testing.B) {
 				m, err := New(name, "")

@@ -149,7 +149,7 @@ func (m *PFedBayes) simultaneous() bool { return m.UpdateOrder == "simultaneous"
 
 func (m *PFedBayes) Objective(b *graph.Builder, task Task) {
 	n := task.Net.Size()
-	q, w := b.Gaussian("q", n), b.Gaussian("w", n)
+	q, w := b.Gaussian("q", n), m.global(b, n)
 	x, y := inputs(b, task)
 	var draws []*graph.Node
 	for k := range m.Samples {
@@ -167,6 +167,14 @@ func (m *PFedBayes) Objective(b *graph.Builder, task Task) {
 	default:
 		b.Minimize("global", graph.Scale(kl, b.Scalar("c")), w.Mu, w.Rho)
 	}
+}
+
+// global declares w, which stands still where clients take no steps of it.
+func (m *PFedBayes) global(b *graph.Builder, n int) graph.Gaussian {
+	if m.closedForm() {
+		return b.FixedGaussian("w", n)
+	}
+	return b.Gaussian("w", n)
 }
 
 func noise(k int) string { return "noise" + strconv.Itoa(k) }

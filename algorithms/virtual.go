@@ -120,14 +120,14 @@ func (m *Virtual) Accepts(net *layers.Model) error {
 
 func (m *Virtual) Objective(b *graph.Builder, task Task) {
 	n := task.Net.Size()
-	q, cavity := b.Gaussian("q", n), b.Gaussian("cavity", n)
+	q, cavity := b.Gaussian("q", n), b.FixedGaussian("cavity", n)
 	x, y := inputs(b, task)
 	theta := m.source(b, q, "theta")
 	params, kl := []*graph.Node{q.Mu, q.Rho}, priors.KL(q, cavity)
 	var logits *graph.Node
 	if m.Lateral {
 		units, _ := task.Net.Units()
-		c, prior, gates := b.Gaussian("c", n), b.Gaussian("prior", n), b.Param("gates", units)
+		c, prior, gates := b.Gaussian("c", n), b.FixedGaussian("prior", n), b.Param("gates", units)
 		logits = task.Net.Lateral(x, theta, m.source(b, c, "phi"), gates)
 		params, kl = append(params, c.Mu, c.Rho, gates), graph.Sum(kl, priors.KL(c, prior))
 		predictTogether(b, task.Net, gates)
