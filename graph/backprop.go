@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"slices"
 
 	"gorgonia.org/gorgonia"
@@ -96,9 +97,14 @@ func total(parts []part) *Node {
 	if len(parts) == 1 {
 		return parts[0].node()
 	}
-	slices.SortStableFunc(parts, func(a, b part) int { return a.offset - b.offset })
-	if tiles(parts) {
+	// Wholes first, then the places of a vector in order.
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(min(a.of, 1), min(b.of, 1)), a.offset-b.offset) })
+	wholes := slices.IndexFunc(parts, func(p part) bool { return p.of > 0 })
+	switch {
+	case wholes == 0 && tiles(parts):
 		return pack(parts)
+	case wholes > 0 && tiles(parts[wholes:]):
+		parts = append([]part{whole(pack(parts[wholes:]))}, parts[:wholes]...)
 	}
 	for i, p := range parts {
 		if p.of > 0 {

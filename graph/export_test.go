@@ -26,3 +26,13 @@ func (e *Executor) InPlace(rows int) (names []string) {
 	}
 	return names
 }
+
+// Names returns the operations of a program, but for views, in the order of a run.
+func (e *Executor) Names() (names []string) {
+	for _, k := range e.all {
+		if s := e.steps[k]; s.view == nil {
+			names = append(names, s.op.name)
+		}
+	}
+	return names
+}

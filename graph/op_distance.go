@@ -19,14 +19,15 @@ func (halfSquaredDistance) run(m *machine, out []float32, in [][]float32) {
 
 // squares returns Σ v², in float64: of 10⁵ squares, float32 would lose the last digits.
 func squares(v []float32) float64 {
-	var sum [4]float64
+	var a, b, c, d float64 // not an array, which would be kept in memory
 	for ; len(v) >= 4; v = v[4:] {
-		for k := range sum {
-			sum[k] += float64(v[k]) * float64(v[k])
-		}
+		a += float64(v[0]) * float64(v[0])
+		b += float64(v[1]) * float64(v[1])
+		c += float64(v[2]) * float64(v[2])
+		d += float64(v[3]) * float64(v[3])
 	}
 	for _, x := range v {
-		sum[0] += float64(x) * float64(x)
+		a += float64(x) * float64(x)
 	}
-	return sum[0] + sum[1] + sum[2] + sum[3]
+	return a + b + c + d
 }
