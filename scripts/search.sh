@@ -8,8 +8,8 @@
 #   mnist           the default: ten clients of 5 labels in the medium regime, 200 rounds (bnfed: 5 rounds of 10 epochs)
 #   fashion-mnist   the same in the small regime
 #   hapt, vsn, mnist-writers, mnist-iid, pmnist
-#                   what scripts/virtual/DATA.toml says, cut short: 10 rounds, of the last two 5, and of 100 clients 20, or most
-#                   would never have been sampled; fedavg, fedprox and virtual
+#                   what scripts/virtual/DATA.toml says, cut short: 10 rounds, of mnist-writers with 20 clients, of the last two
+#                   15, after which a fifth of their clients has not been sampled; fedavg, fedprox and virtual
 #
 # Flags after -- go before these. It leaves results/search_METHOD.csv, results/search_fashion_METHOD.csv or
 # results/search_DATA_METHOD.csv, a row for each point and seed, and prints the points that are best in the mean over seeds. A
@@ -35,11 +35,14 @@ regime = "small"'
 	;;
 hapt | vsn | mnist-writers | mnist-iid | pmnist)
 	data=virtual name=search_$2_$method
-	settings=$(grep -v '^\(#\|rounds\|eval-every\)' "$scripts/virtual/$2.toml" | sed 's/^clients = 100/clients = 20/')
+	settings=$(grep -v '^\(#\|rounds\|eval-every\)' "$scripts/virtual/$2.toml")
 	length='rounds = 10
 eval-every = 10'
-	case $2 in mnist-iid | pmnist) length='rounds = 5
-eval-every = 5' ;; esac
+	case $2 in
+	mnist-writers) settings=$(echo "$settings" | sed 's/^clients = 100/clients = 20/') ;;
+	mnist-iid | pmnist) length='rounds = 15
+eval-every = 15' ;;
+	esac
 	;;
 *) given= ;;
 esac
