@@ -134,10 +134,14 @@ prior-count = 0"
 	prior-weight 0.01 0.1 1
 	lr 0.2 0.5"
 	;;
-*/fedhb-mix) grid="
+*/fedhb-mix)
+	settings="$settings
+prototype-spread = 0.01"
+	grid="
 	prototypes 1 2 5
 	prototype-var 0.01 0.1 1
-	lr 0.2 0.5 1" ;;
+	lr 0.2 0.5 1"
+	;;
 */virtual) grid="
 	kl-weight 1e-6 1e-5 1e-4 1e-3
 	damping 0.05 0.1 0.2
