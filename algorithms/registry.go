@@ -152,10 +152,8 @@ func All() []Entry {
 			About:    "networks that lose columns, as draws from one Gaussian whose mean and variance the server infers",
 			Paper:    "Kim and Hospedales, FedHB: Hierarchical Bayesian Federated Learning, arXiv 2305.04979, 2023",
 			Bayesian: true,
-			Presets: []Preset{
-				{Name: "paper", About: "the paper's prior, with a normal-inverse-Wishart for each weight", New: func() Algorithm { return erase(NewFedHBNIW()) }},
-				searchedFedHBNIW(),
-			},
+			Presets: append([]Preset{{Name: "paper", About: "the paper's prior, with a normal-inverse-Wishart for each weight", New: func() Algorithm { return erase(NewFedHBNIW()) }}},
+				searchedFedHBNIW()...),
 		},
 		{
 			Name:    "fedhb-mix",
