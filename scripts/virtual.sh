@@ -5,8 +5,8 @@
 #   scripts/virtual.sh DATA [SEED...] [-- FLAGS OF TRAIN...]
 #   scripts/virtual.sh sparsity [SEED...] [-- FLAGS OF TRAIN...]
 #
-# It leaves results/virtual_DATA.csv with all evaluations, its first column the method: fedavg, fedprox, virtual, and but for
-# the last two virtual-lateral, where clients have private networks. GM is the paper's S, and PM its MT; MT of FedAvg and
+# It leaves results/virtual_DATA.csv with all evaluations, its first column the method: fedavg, fedprox, virtual, and of the
+# first two virtual-lateral, where clients have private networks. GM is the paper's S, and PM its MT; MT of FedAvg and
 # FedProx is their GM, as their clients have no other model. "sparsity" is VIRTUAL on mnist-writers with 0, 50, 75 and 90 per
 # cent of a change not sent, in results/virtual_sparsity.csv, whose columns bytes_up and bytes_down count what is sent since
 # the first round.
@@ -81,6 +81,5 @@ runs fedavg fedavg "$@" -- "lr = $fedavg"
 runs fedprox fedprox "$@" -- "lr = ${fedprox% *}" "mu = ${fedprox#* }"
 runs virtual virtual "$@" -- 'lateral = false' "$lr" "$beta" "$retain"
 case $data in
-mnist-iid | pmnist) ;; # 100 clients of 600 images each, which would take twice the time
-*) runs virtual-lateral virtual "$@" -- "$lr" "$beta" "$retain" ;;
+hapt | vsn) runs virtual-lateral virtual "$@" -- "$lr" "$beta" "$retain" ;; # of 100 clients it would take hours
 esac
