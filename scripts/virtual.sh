@@ -81,5 +81,5 @@ runs fedavg fedavg "$@" -- "lr = $fedavg"
 runs fedprox fedprox "$@" -- "lr = ${fedprox% *}" "mu = ${fedprox#* }"
 runs virtual virtual "$@" -- 'lateral = false' "$lr" "$beta" "$retain"
 case $data in
-hapt | vsn) runs virtual-lateral virtual "$@" -- "$lr" "$beta" "$retain" ;; # of 100 clients it would take hours
+hapt | vsn) runs virtual-lateral virtual "$@" -- "$lr" "$beta" "$retain" ;; # the others, of 100 clients, take long as it is
 esac
