@@ -57,7 +57,7 @@ func TestMethodsAgree(t *testing.T) {
 // TestUsageOfShared: a flag that means more than one thing says whose each is, and one that all have names nobody.
 func TestUsageOfShared(t *testing.T) {
 	for _, f := range methodFlags() {
-		got := f.usage()
+		got := f.about
 		for _, owner := range f.owners {
 			e, _ := algo(owner)
 			p, _ := find(e.Presets[0].New().Params(), f.Name)

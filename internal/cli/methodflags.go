@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"fedbayes/algorithms"
 )
@@ -14,10 +15,12 @@ type methodFlag struct {
 	algorithms.Param          // of the first that has it
 	owners           []string // methods, in the order of the registry
 	shown            string   // default, or defaults
+	about            string   // what it is to each method that has it, which are named where not all do
 }
 
-// methodFlags returns the hyper-parameters of all methods and presets, each name once.
-func methodFlags() []methodFlag {
+// methodFlags returns the hyper-parameters of all methods and presets, each name once. They are the same in every call, and made
+// once: they are many, and each command wants them. They are not to be changed, and their values belong to no run.
+var methodFlags = sync.OnceValue(func() []methodFlag {
 	var flags []methodFlag
 	for _, e := range algorithms.All() {
 		for _, p := range e.Presets[0].New().Params() {
@@ -31,9 +34,10 @@ func methodFlags() []methodFlag {
 	}
 	for i := range flags {
 		flags[i].shown = defaultsOf(flags[i])
+		flags[i].about = aboutOf(flags[i])
 	}
 	return flags
-}
+})
 
 // defaultsOf says the default of a hyper-parameter, as "0.001 for pfedbayes, 0.05 for fedavg and local". A preset is
 // named where its default differs from that of its method's first one, as in "-2.5, -3 with --preset code".
@@ -163,8 +167,8 @@ func (s *settings) preset() (algorithms.Algorithm, error) {
 	return nil, usagef("--preset %q: %s, for %s", s.Preset, oneOf(s.Preset, names), s.Algo)
 }
 
-// usage is the help of the flag: what it is to the methods that have it, which are named where not all do.
-func (f methodFlag) usage() string {
+// aboutOf says what a hyper-parameter is to the methods that have it.
+func aboutOf(f methodFlag) string {
 	var usages byText
 	for _, owner := range f.owners {
 		e, _ := algo(owner)

@@ -119,7 +119,7 @@ func (ts texts) addSettings() []cli.Flag {
 	flags = append(flags, ts.add("config", "file of settings in place of flags", "none", "", false))
 	for _, f := range methodFlags() {
 		_, boolean := f.Value.(*bool)
-		flags = append(flags, ts.add(f.Name, f.usage(), f.shown, categoryMethod, boolean))
+		flags = append(flags, ts.add(f.Name, f.about, f.shown, categoryMethod, boolean))
 	}
 	return flags
 }

@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -173,5 +174,38 @@ func TestFolder(t *testing.T) {
 	}
 	if r.Seed != "7" || r.Last() != 5 || r.About.Status != "diverged" || r.About.Error != "NaN" || r.About.Version != "v1" || len(r.About.Notes) != 1 {
 		t.Errorf("run %+v", r)
+	}
+}
+
+// TestBeingWritten: while a row is written, its file may end with a page, anywhere in the row. Any other end is a row cut short.
+func TestBeingWritten(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("run,algo,seed,round,pm_acc,gm_acc\n")
+	for i := range 400 {
+		fmt.Fprintf(&text, "x,p,7,%d,0.5,0.25\n", i+1)
+	}
+	const page = 4096
+	shown := text.String()[:page]
+	if strings.HasSuffix(shown, "\n") {
+		t.Fatal("the page ends with a row")
+	}
+	path := filepath.Join(t.TempDir(), "rounds.csv")
+	for _, size := range []int{page - 1, page, page + 1} {
+		if err := os.WriteFile(path, []byte(text.String()[:size]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		all, err := runs.Load(path)
+		if size != page {
+			if err == nil || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%d bytes: %v, want an error of one line", size, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		if got, want := all[0].Last(), strings.Count(shown, "\n")-1; got != want {
+			t.Errorf("%d bytes: the last round is %d, want %d", size, got, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -22,18 +23,17 @@ type table struct {
 	lines  []int // of the file, by row
 }
 
-// readTable reads a CSV, all of whose rows are as long as the first.
+// readTable reads a CSV, all of whose rows are as long as the first. A run may be writing it.
 func readTable(path string) (*table, error) {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file", path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
 	t := &table{path: path, column: map[string]int{}}
-	r := csv.NewReader(f)
+	r := csv.NewReader(bytes.NewReader(settled(text)))
 	r.FieldsPerRecord = -1 // the error is ours
 	for {
 		cells, err := r.Read()
@@ -64,6 +64,18 @@ func readTable(path string) (*table, error) {
 		return nil, fmt.Errorf("%s: empty", path)
 	}
 	return t, nil
+}
+
+// page is what divides the size of any page of a file.
+const page = 4096
+
+// settled returns the text without a row that is being written. A row is one write, but a file system may show a write page by
+// page, so that for a moment the file ends with a page, in the middle of the row.
+func settled(text []byte) []byte {
+	if len(text)%page != 0 {
+		return text
+	}
+	return text[:bytes.LastIndexByte(text, '\n')+1]
 }
 
 // need returns an error unless the table has these columns.
