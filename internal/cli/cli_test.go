@@ -35,6 +35,15 @@ func runArgs(args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), err.String()
 }
 
+// serial leaves a test out of short runs, which the race detector's are: it runs many commands, one after the other, and what
+// they do side by side is in other tests too.
+func serial(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("many commands, one after the other")
+	}
+}
+
 // wantEmpty fails if the working folder holds anything.
 func wantEmpty(t *testing.T) {
 	t.Helper()
@@ -71,6 +80,7 @@ func registries() *strings.Replacer {
 // TestRefused is about command lines that end before anything is computed: one line on stderr, nothing on stdout,
 // nothing created.
 func TestRefused(t *testing.T) {
+	serial(t)
 	registered := registries()
 	for line, want := range map[string]string{
 		"trian":         `command "trian": want one of train, sweep, eval, predict, personalize, plot, report, algos, models, datasets, version, help (did you mean train?)`,

@@ -34,6 +34,7 @@ func forced(t *testing.T, dir string) map[string]any {
 // TestPrintConfig: what --print-config writes gives the run of the flags that it was made of, for each method and preset,
 // and so do the flags of its config.json, which --resume goes by.
 func TestPrintConfig(t *testing.T) {
+	serial(t)
 	lines := []string{
 		"--rho -2 --holdout-clients 2 --holdout-steps 3" + tiny,
 		"--mc 2 --checkpoint-every 1 --workers 2 --quiet" + tinyLabels,
@@ -78,6 +79,7 @@ func TestPrintConfig(t *testing.T) {
 
 // TestFlagsOverFile: a flag goes before the file, and before what it excludes there.
 func TestFlagsOverFile(t *testing.T) {
+	serial(t)
 	const file = `
 rounds = 1
 eval-every = 1
@@ -115,6 +117,7 @@ zeta = 2 # a whole number will do
 
 // TestConfigRefused: one line that names the file, the line in it, and what comes near.
 func TestConfigRefused(t *testing.T) {
+	serial(t)
 	for text, want := range map[string]string{
 		"rounds = 5\n\nroundz = 5":           "run.toml:3: roundz: no such setting (did you mean rounds?)",
 		"lr_global = 0.1":                    "run.toml:1: lr_global: no such setting (did you mean lr-global?)",

@@ -468,6 +468,7 @@ func TestPersonalizeData(t *testing.T) {
 
 // TestLookedAtInVain is about runs and files that cannot be used.
 func TestLookedAtInVain(t *testing.T) {
+	serial(t)
 	dir, _ := train(t, tinyLabels+" --holdout-clients 1")
 	fedavg, _ := train(t, tinyLabels+" --algo fedavg")
 	local, _ := train(t, tinyLabels+" --algo local")

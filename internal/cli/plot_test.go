@@ -81,6 +81,7 @@ func textsOf(t *testing.T, svg []byte) string {
 
 // TestPlot draws runs of this program in every way, as SVG, the same bytes twice, and as PNG.
 func TestPlot(t *testing.T) {
+	serial(t)
 	dir := sweep(t)
 	for line, want := range map[string]string{
 		". ":                                      "zeta 1\nzeta 10",
