@@ -7,9 +7,10 @@
 #
 #   mnist           the default: ten clients of 5 labels in the medium regime, 200 rounds (bnfed: 5 rounds of 10 epochs)
 #   fashion-mnist   the same in the small regime
-#   hapt, vsn, mnist-writers, pmnist
+#   hapt, vsn, mnist-writers, pmnist, shakespeare
 #                   what scripts/virtual/DATA.toml says, cut short: 10 rounds, of mnist-writers with 20 clients, of pmnist 15, after
-#                   which a fifth of the clients has not been sampled; fedavg, fedprox and virtual
+#                   which a fifth of the clients has not been sampled, of shakespeare 5, after which it is three fifths; fedavg,
+#                   fedprox and virtual
 #
 # Flags after -- go before these. It leaves results/search_METHOD.csv, results/search_fashion_METHOD.csv or
 # results/search_DATA_METHOD.csv, a row for each point and seed, and prints the points that are best in the mean over seeds. A
@@ -33,8 +34,9 @@ fashion-mnist)
 	settings='dataset = "fashion-mnist"
 regime = "small"'
 	;;
-hapt | vsn | mnist-writers | pmnist)
+hapt | vsn | mnist-writers | pmnist | shakespeare)
 	data=virtual name=search_$2_$method
+	if [ "$2" = shakespeare ]; then data=$2; fi # memory cells want higher rates
 	settings=$(grep -v '^\(#\|rounds\|eval-every\)' "$scripts/virtual/$2.toml")
 	length='rounds = 10
 eval-every = 10'
@@ -42,6 +44,8 @@ eval-every = 10'
 	mnist-writers) settings=$(echo "$settings" | sed 's/^clients = 100/clients = 20/') ;;
 	pmnist) length='rounds = 15
 eval-every = 15' ;;
+	shakespeare) length='rounds = 5
+eval-every = 5' ;;
 	esac
 	;;
 *) given= ;;
@@ -62,7 +66,19 @@ virtual/fedprox) grid="
 	lr 0.003 0.01 0.03 0.1 0.3" ;;
 virtual/fedavg) grid="
 	lr 0.003 0.01 0.03 0.1 0.3" ;;
-virtual/*)
+shakespeare/virtual) grid="
+	kl-weight 1e-6 1e-4
+	lr 0.5 1 2 4 8"
+	settings="$settings
+lateral = false
+retain = \"fitted\""
+	;;
+shakespeare/fedprox) grid="
+	mu 0.001 0.01
+	lr 0.5 1 2 4 8" ;;
+shakespeare/fedavg) grid="
+	lr 0.5 1 2 4 8" ;;
+virtual/* | shakespeare/*)
 	echo "search.sh: $2: want fedavg, fedprox or virtual" >&2
 	exit 2
 	;;

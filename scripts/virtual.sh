@@ -71,6 +71,7 @@ runs() {
 }
 
 lr="lr = ${virtual% *}" beta="kl-weight = ${virtual#* }" retain='retain = "fitted"'
+if [ "$data" = mnist-iid ]; then retain='retain = "sent"'; fi # of like data a model as it was fitted forgets the others'
 if [ "$data" = sparsity ]; then
 	sweep sparsity "0 50 75 90" "$@" -- 'algo = "virtual"' 'lateral = false' "$lr" "$beta" "$retain"
 	cp "$tmp/sweep.csv" "$results/virtual_sparsity.csv"

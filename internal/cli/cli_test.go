@@ -35,11 +35,11 @@ func runArgs(args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), err.String()
 }
 
-// serial leaves a test out of short runs, which the race detector's are: it runs many commands, one after the other, and what
-// they do side by side is in other tests too.
+// serial leaves a test out under the race detector: it runs many commands, one after the other, and what they do side by side is
+// in other tests too.
 func serial(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
+	if cli.Raced {
 		t.Skip("many commands, one after the other")
 	}
 }

@@ -87,7 +87,7 @@ func typeName(p algorithms.Param) string {
 
 // TestEveryFlagRefuses gives each flag what cannot be its value.
 func TestEveryFlagRefuses(t *testing.T) {
-	if testing.Short() { // as under the race detector
+	if Raced {
 		t.Skip("hundreds of commands, one after the other")
 	}
 	free := []string{"data-dir", "out", "resume", "tensorboard"} // any text will do
