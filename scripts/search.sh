@@ -71,7 +71,8 @@ shakespeare/virtual) grid="
 	lr 0.5 1 2 4 8"
 	settings="$settings
 lateral = false
-retain = \"fitted\""
+retain = \"fitted\"
+final-mc = 0" # which would take longer than the run
 	;;
 shakespeare/fedprox) grid="
 	mu 0.001 0.01

@@ -178,6 +178,8 @@ func TestRefused(t *testing.T) {
 		"train --participation nan":                            `--participation NaN: want a number > 0`,
 		"train --algo local --participation 5":                 `--participation: every client of local trains in every round, alone`,
 		"train --algo fedavg --mc 10":                          `--mc: fedavg has no distribution to draw weights from`,
+		"train --algo fedavg --final-mc 10":                    `--final-mc: fedavg has no distribution to draw weights from`,
+		"train --mc 5 --final-mc 10":                           `--final-mc: no effect with --mc 5, as every evaluation has draws`,
 		"train --momentum 0.5":                                 `--momentum: no effect, it belongs to --optimizer sgd, not to adam`,
 		"train --zeta -1":                                      `--zeta -1: want a number ≥ 0`,
 		"train --zeta Inf":                                     `--zeta +Inf: want a number ≥ 0`,

@@ -136,8 +136,12 @@ func (p *plan) effective(settings map[string]any) {
 	if p.HoldoutClients == 0 {
 		delete(settings, "holdout-clients")
 	}
-	if e, _ := algo(p.Algo); p.HoldoutClients == 0 || e.Stepless {
+	e, _ := algo(p.Algo)
+	if p.HoldoutClients == 0 || e.Stepless {
 		delete(settings, "holdout-steps")
+	}
+	if !e.Bayesian || p.MC > 0 {
+		delete(settings, "final-mc")
 	}
 	if p.Tensorboard == "" {
 		delete(settings, "tensorboard")

@@ -125,6 +125,8 @@ func (s *settings) newMethod(ts texts) (algorithms.Algorithm, error) {
 		return nil, usagef("--participation: every client of %s trains in every round, alone", s.Algo)
 	case !e.Bayesian && ts.has("mc"):
 		return nil, usagef("--mc: %s has no distribution to draw weights from", s.Algo)
+	case !e.Bayesian && ts.has("final-mc"):
+		return nil, usagef("--final-mc: %s has no distribution to draw weights from", s.Algo)
 	}
 	params := m.Params()
 	for _, f := range methodFlags() {

@@ -113,6 +113,8 @@ func (p *plan) idle(o option) bool {
 		return p.HoldoutClients == 0 || e.Stepless
 	case "mc":
 		return !e.Bayesian
+	case "final-mc":
+		return !e.Bayesian || p.MC > 0
 	case "watch-rounds":
 		return p.Watch == ""
 	case "local-steps":

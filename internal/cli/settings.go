@@ -32,7 +32,7 @@ type settings struct {
 
 	Rounds, LocalSteps, LocalEpochs, Batch int
 	Participation                          float64 // a count, or a fraction below 1; 0 for all clients
-	EvalEvery, MC                          int
+	EvalEvery, MC, FinalMC                 int
 	Patience                               int // evaluations; 0 for no early stop
 	DropRate, StragglerRate                float64
 
@@ -55,7 +55,7 @@ func defaults() *settings {
 		Algo: "pfedbayes", Model: "mlp", Device: "cpu",
 		Dataset: datasets.All()[0].Name, Partition: "labels", Assign: "pairs", Regime: "small",
 		Clients: 10, LabelsPerClient: 5, Alpha: 0.5, MinSamples: 10, TestPerClient: 0.25, Order: "shuffled", HoldoutSteps: newcomerSteps,
-		Rounds: 100, LocalSteps: 20, Batch: 100, EvalEvery: 10,
+		Rounds: 100, LocalSteps: 20, Batch: 100, EvalEvery: 10, FinalMC: 10,
 		LogFormat: formatText, WatchRounds: "0,1,10",
 		Seed: 1, Workers: runtime.GOMAXPROCS(0), CheckpointEvery: atTheEnd,
 	}
@@ -126,6 +126,7 @@ func (s *settings) options() []option {
 		{Param: algorithms.Param{Name: "participation", Usage: "clients sampled in a round: a count, or a fraction below 1", Value: &s.Participation, Open: true, Max: math.Inf(1)}, category: categoryRounds, shown: besides("all", func(d datasets.Defaults) int { return d.PerRound })},
 		{Param: whole("eval-every", "rounds from one evaluation to the next; the last round has one in any case", &s.EvalEvery, 1), category: categoryRounds},
 		{Param: algorithms.Param{Name: "mc", Usage: "draws of the weights in a prediction; 0 takes their mean", Value: &s.MC, Max: 256}, category: categoryRounds},
+		{Param: algorithms.Param{Name: "final-mc", Usage: "draws in one more evaluation of the last models, where the others are of mean weights; 0 for none", Value: &s.FinalMC, Max: 256}, category: categoryRounds},
 		{Param: whole("patience", "evaluations without a better accuracy in validation, of personal or global model, after which the run stops; 0 for none", &s.Patience, 0), category: categoryRounds},
 		{Param: algorithms.Param{Name: "drop-rate", Usage: "chance of a client to drop out of a round that it has begun", Value: &s.DropRate, Max: 1}, category: categoryRounds},
 		{Param: algorithms.Param{Name: "straggler-rate", Usage: "chance of a client to do fewer steps in a round, by a uniform draw", Value: &s.StragglerRate, Max: 1}, category: categoryRounds},
@@ -177,6 +178,8 @@ func (s *settings) parse(ts texts) error {
 		return usagef("--test-per-client: no effect with --order published, which has test files")
 	case s.TestPerClient > 1 && s.TestPerClient != math.Trunc(s.TestPerClient):
 		return usagef("--test-per-client %v: want a whole number, or a fraction below 1", s.TestPerClient)
+	case s.MC > 0 && ts.has("final-mc"):
+		return usagef("--final-mc: no effect with --mc %d, as every evaluation has draws", s.MC)
 	case s.StragglerRate > 0 && s.LocalSteps == 1:
 		return usagef("--straggler-rate: no effect with --local-steps 1, of which there are no fewer")
 	case s.Patience > 0 && s.ValFraction == 0 && ts.has("val-fraction"):

@@ -257,7 +257,7 @@ func (p *plan) federation(clients []datasets.Client) federation.Config {
 	}
 	return federation.Config{
 		Rounds: p.Rounds, LocalSteps: p.LocalSteps, LocalEpochs: p.LocalEpochs, Batch: min(p.Batch, largest),
-		PerRound: p.clients, EvalEvery: p.EvalEvery, MC: p.MC, Workers: min(p.Workers, p.Clients),
+		PerRound: p.clients, EvalEvery: p.EvalEvery, MC: p.MC, FinalMC: p.FinalMC, Workers: min(p.Workers, p.Clients),
 		Seed: uint64(p.Seed), ISA: kernels.Best(),
 		DropRate: p.DropRate, StragglerRate: p.StragglerRate, Patience: p.Patience, Watch: p.watched,
 	}

@@ -529,3 +529,24 @@ func TestUnwritable(t *testing.T) {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
 }
+
+// TestFinalDraws: the last models are evaluated once more with as many draws as asked for, and not at all with 0.
+func TestFinalDraws(t *testing.T) {
+	for _, test := range []struct {
+		flag, mc string
+		lines    int // of reliability.csv: a header and, of two models, 15 bins at mean weights and 15 with draws
+	}{{"", "10", 61}, {" --final-mc 3", "3", 61}, {" --final-mc 0", "", 31}} {
+		dir, _ := train(t, tiny+test.flag)
+		mc := ""
+		if drawn, ok := object(t, filepath.Join(dir, "summary.json"))["drawn"].(map[string]any); ok {
+			mc = fmt.Sprint(drawn["mc"])
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "reliability.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(string(text), "\n"); mc != test.mc || lines != test.lines {
+			t.Errorf("%q: draws %q in summary.json and %d lines in reliability.csv, want %q and %d", test.flag, mc, lines, test.mc, test.lines)
+		}
+	}
+}

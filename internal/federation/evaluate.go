@@ -13,13 +13,10 @@ import (
 	"fedbayes/internal/rng"
 )
 
-// finalMC is the number of draws in the evaluation that follows a run that was evaluated at mean weights.
-const finalMC = 10
-
 // A Result is how a run ended.
 type Result struct {
 	Last  *Evaluation // nil if the run ended before its first
-	Drawn *Evaluation // the same weights with finalMC draws, where Last predicts with mean weights and that differs
+	Drawn *Evaluation // the same weights with Config.FinalMC draws, if Last predicts with mean weights and that differs
 
 	Newcomers []Newcomer // Config.Newcomers after the last round
 

@@ -160,10 +160,10 @@ func TestMeanWeights(t *testing.T) {
 	if len(d.evals) != 1 || d.evals[0].MC != 0 {
 		t.Errorf("recorded %d evaluations, want that of mean weights alone", len(d.evals))
 	}
-	if mean.Drawn == nil || mean.Drawn.MC != finalMC {
+	if mean.Drawn == nil || mean.Drawn.MC != cfg.FinalMC {
 		t.Fatal("no evaluation with draws after one of mean weights")
 	}
-	cfg.MC = finalMC
+	cfg.MC = cfg.FinalMC
 	_, _, drawn := play(t, cfg, method(t, "pfedbayes", "paper", nil), clients)
 	if drawn.Drawn != nil {
 		t.Error("a second evaluation with draws")
@@ -173,8 +173,12 @@ func TestMeanWeights(t *testing.T) {
 	if got, want := spell(a), spell(b); got != want {
 		t.Error("the draws after a run that was evaluated at mean weights differ: " + difference(got, want))
 	}
+	cfg.MC, cfg.FinalMC = 0, 0
+	if _, _, res := play(t, cfg, method(t, "pfedbayes", "paper", nil), clients); res.Drawn != nil {
+		t.Error("an evaluation with draws, and none was asked for")
+	}
 	for _, name := range []string{"fedavg", "local"} {
-		cfg.MC = 0
+		cfg.MC, cfg.FinalMC = 0, 10
 		if _, _, res := play(t, cfg, method(t, name, "", nil), clients); res.Drawn != nil {
 			t.Errorf("%s: an evaluation with draws, and nothing to draw", name)
 		}

@@ -30,6 +30,7 @@ type Config struct {
 	PerRound    int // clients sampled in a round
 	EvalEvery   int // rounds from one evaluation to the next; the last round always has one
 	MC          int // draws of a prediction; 0 predicts with mean weights
+	FinalMC     int // if MC is 0, draws in one more evaluation after the last round; 0 for none
 	Workers     int
 	Seed        uint64
 	ISA         kernels.ISA
@@ -99,7 +100,7 @@ type Spent struct {
 // context ended, in which case the round at hand is given up. With a Keeper, its clients' training is finished, as there is
 // no way back from the middle of a round, and kept.
 //
-// Methods whose predictions draw weights are evaluated once more after the last round if cfg.MC is 0, with finalMC draws.
+// Methods whose predictions draw weights are evaluated once more after the last round if cfg.MC is 0, with cfg.FinalMC draws.
 func Run(ctx context.Context, cfg Config, m algorithms.Algorithm, net *layers.Model, clients []datasets.Client, rec ...Recorder) (Result, error) {
 	r := &run{Config: cfg, method: m, clients: clients, root: rng.Stream{Seed: cfg.Seed}}
 	r.waited = Patience{Personal: -1, Global: -1}
@@ -192,8 +193,8 @@ func (r *run) conclude(ctx context.Context, rec []Recorder, res *Result) error {
 			return err
 		}
 	}
-	if last && r.MC == 0 && r.random() {
-		drawn, err := r.evaluate(ctx, t, finalMC, r.trained)
+	if last && r.MC == 0 && r.FinalMC > 0 && r.random() {
+		drawn, err := r.evaluate(ctx, t, r.FinalMC, r.trained)
 		if err != nil {
 			return fmt.Errorf("round %d: %w", t, err)
 		}

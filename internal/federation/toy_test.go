@@ -62,7 +62,7 @@ func toys(train ...int) []datasets.Client {
 
 // config returns a short run in which each round samples 3 clients.
 func config() Config {
-	return Config{Rounds: 3, LocalSteps: 3, Batch: batch, PerRound: 3, EvalEvery: 1, MC: 2, Workers: 2, Seed: 1, ISA: kernels.Best()}
+	return Config{Rounds: 3, LocalSteps: 3, Batch: batch, PerRound: 3, EvalEvery: 1, MC: 2, FinalMC: 10, Workers: 2, Seed: 1, ISA: kernels.Best()}
 }
 
 // eachMethod runs f for every method and preset there is, but for those of one data set, which are other presets with other

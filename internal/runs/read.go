@@ -33,7 +33,7 @@ func measured() []string {
 
 // silent lists the settings on which no result depends.
 func silent() []string {
-	return []string{"workers", "data-dir", "out", "force", "quiet", "checkpoint-every", "resume", "watch", "watch-rounds"}
+	return []string{"workers", "data-dir", "out", "force", "quiet", "checkpoint-every", "resume", "watch", "watch-rounds", "final-mc"}
 }
 
 // readFolder reads the run of a folder.
