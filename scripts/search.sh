@@ -7,10 +7,10 @@
 #
 #   mnist           the default: ten clients of 5 labels in the medium regime, 200 rounds (bnfed: 5 rounds of 10 epochs)
 #   fashion-mnist   the same in the small regime
-#   hapt, vsn, mnist-writers, pmnist, shakespeare
-#                   what scripts/virtual/DATA.toml says, cut short: 10 rounds, of mnist-writers with 20 clients, of pmnist 15, after
-#                   which a fifth of the clients has not been sampled, of shakespeare 5, after which it is three fifths; fedavg,
-#                   fedprox and virtual
+#   hapt, vsn, mnist-writers, mnist-iid, pmnist, shakespeare
+#                   what scripts/virtual/DATA.toml says, cut short: 10 rounds, of mnist-writers with 20 clients, of mnist-iid 50, of
+#                   pmnist 15, after which a fifth of the clients has not been sampled, of shakespeare 5, after which it is three
+#                   fifths; fedavg, fedprox and virtual
 #
 # Flags after -- go before these. It leaves results/search_METHOD.csv, results/search_fashion_METHOD.csv or
 # results/search_DATA_METHOD.csv, a row for each point and seed, and prints the points that are best in the mean over seeds. A
@@ -34,14 +34,16 @@ fashion-mnist)
 	settings='dataset = "fashion-mnist"
 regime = "small"'
 	;;
-hapt | vsn | mnist-writers | pmnist | shakespeare)
+hapt | vsn | mnist-writers | mnist-iid | pmnist | shakespeare)
 	data=virtual name=search_$2_$method
-	if [ "$2" = shakespeare ]; then data=$2; fi # memory cells want higher rates
+	case $2 in mnist-iid | shakespeare) data=$2 ;; esac # runs of minutes; memory cells want higher rates
 	settings=$(grep -v '^\(#\|rounds\|eval-every\)' "$scripts/virtual/$2.toml")
 	length='rounds = 10
 eval-every = 10'
 	case $2 in
 	mnist-writers) settings=$(echo "$settings" | sed 's/^clients = 100/clients = 20/') ;;
+	mnist-iid) length='rounds = 50
+eval-every = 50' ;;
 	pmnist) length='rounds = 15
 eval-every = 15' ;;
 	shakespeare) length='rounds = 5
@@ -66,6 +68,17 @@ virtual/fedprox) grid="
 	lr 0.003 0.01 0.03 0.1 0.3" ;;
 virtual/fedavg) grid="
 	lr 0.003 0.01 0.03 0.1 0.3" ;;
+mnist-iid/virtual) grid="
+	kl-weight 1e-6 1e-4
+	lr 0.03 0.1 0.3"
+	settings="$settings
+lateral = false"
+	;;
+mnist-iid/fedprox) grid="
+	mu 0.001 0.01
+	lr 0.03 0.1 0.3" ;;
+mnist-iid/fedavg) grid="
+	lr 0.03 0.1 0.3" ;;
 shakespeare/virtual) grid="
 	kl-weight 1e-6 1e-4
 	lr 0.5 1 2 4 8"
@@ -79,7 +92,7 @@ shakespeare/fedprox) grid="
 	lr 0.5 1 2 4 8" ;;
 shakespeare/fedavg) grid="
 	lr 0.5 1 2 4 8" ;;
-virtual/* | shakespeare/*)
+virtual/* | mnist-iid/* | shakespeare/*)
 	echo "search.sh: $2: want fedavg, fedprox or virtual" >&2
 	exit 2
 	;;

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs VIRTUAL, FedProx and FedAvg as VIRTUAL's paper compares them: 20 passes over a client's data in mini-batches of 20, ten
-# clients a round. DATA names a file of settings in scripts/virtual: hapt, vsn, mnist-writers, mnist-iid, pmnist.
+# Runs VIRTUAL, FedProx and FedAvg as VIRTUAL's paper compares them: ten clients a round, 20 passes over a client's data in
+# mini-batches of 20, but for shakespeare one in mini-batches of ten. DATA names a file of settings in scripts/virtual: hapt, vsn,
+# mnist-writers, mnist-iid, pmnist, shakespeare.
 #
 #   scripts/virtual.sh DATA [SEED...] [-- FLAGS OF TRAIN...]
 #   scripts/virtual.sh sparsity [SEED...] [-- FLAGS OF TRAIN...]
@@ -11,9 +12,8 @@
 # cent of a change not sent, in results/virtual_sparsity.csv, whose columns bytes_up and bytes_down count what is sent since
 # the first round.
 #
-# Seeds are 1 2 3 if none is given. Settings are the best points of scripts/search.sh METHOD DATA; mnist-iid, of the same
-# digits, has those of mnist-writers. It can be stopped and started again, see sweep.sh, where $SWEEP_DIR and $SWEEP_PROGRAM
-# are explained too. scripts/table.sh makes a table of each CSV.
+# Seeds are 1 2 3 if none is given. Settings are the best points of scripts/search.sh METHOD DATA. It can be stopped and started
+# again, see sweep.sh, where $SWEEP_DIR and $SWEEP_PROGRAM are explained too. scripts/table.sh makes a table of each CSV.
 set -eu
 scripts=$(cd "$(dirname "$0")" && pwd)
 data=${1:-}
@@ -34,8 +34,10 @@ esac
 case $of in
 hapt) fedavg=0.03 fedprox="0.1 0.001" virtual="0.03 1e-6" ;;
 vsn) fedavg=0.03 fedprox="0.1 0.0001" virtual="0.1 1e-5" ;;
-mnist-writers | mnist-iid) fedavg=0.1 fedprox="0.3 0.01" virtual="0.1 1e-6" ;;
+mnist-writers) fedavg=0.1 fedprox="0.3 0.01" virtual="0.1 1e-6" ;;
+mnist-iid) fedavg=0.3 fedprox="0.3 0.001" virtual="0.3 1e-6" ;;
 pmnist) fedavg=0.1 fedprox="0.1 0.1" virtual="0.1 1e-6" ;;
+shakespeare) fedavg=4 fedprox="4 0.001" virtual="2 1e-6" ;;
 esac
 
 results=${SWEEP_DIR:-$scripts/../results}
@@ -71,16 +73,20 @@ runs() {
 }
 
 lr="lr = ${virtual% *}" beta="kl-weight = ${virtual#* }" retain='retain = "fitted"'
-if [ "$data" = mnist-iid ]; then retain='retain = "sent"'; fi # of like data a model as it was fitted forgets the others'
+draws="final-mc = 10"
+case $data in
+mnist-iid) retain='retain = "sent"' ;; # of like data a model as it was fitted forgets the others
+shakespeare) draws="final-mc = 0" ;;  # they would take longer than the run
+esac
 if [ "$data" = sparsity ]; then
-	sweep sparsity "0 50 75 90" "$@" -- 'algo = "virtual"' 'lateral = false' "$lr" "$beta" "$retain"
+	sweep sparsity "0 50 75 90" "$@" -- 'algo = "virtual"' 'lateral = false' "$lr" "$beta" "$retain" "$draws"
 	cp "$tmp/sweep.csv" "$results/virtual_sparsity.csv"
 	exit
 fi
 header=1
 runs fedavg fedavg "$@" -- "lr = $fedavg"
 runs fedprox fedprox "$@" -- "lr = ${fedprox% *}" "mu = ${fedprox#* }"
-runs virtual virtual "$@" -- 'lateral = false' "$lr" "$beta" "$retain"
+runs virtual virtual "$@" -- 'lateral = false' "$lr" "$beta" "$retain" "$draws"
 case $data in
-hapt | vsn) runs virtual-lateral virtual "$@" -- "$lr" "$beta" "$retain" ;; # the others, of 100 clients, take long as it is
+hapt | vsn) runs virtual-lateral virtual "$@" -- "$lr" "$beta" "$retain" "$draws" ;; # the others, of 100 clients, take long as it is
 esac

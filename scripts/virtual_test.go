@@ -1,9 +1,11 @@
 package scripts_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,6 +80,35 @@ func TestVirtualRefuses(t *testing.T) {
 	} {
 		if out, status := script(t.TempDir(), line); status == 0 || !strings.Contains(out, want) {
 			t.Errorf("%s: status %d, output %s, want %s", line, status, out, want)
+		}
+	}
+}
+
+// TestVirtualNames: each file of settings is known to the search and to the runs, and the other way around.
+func TestVirtualNames(t *testing.T) {
+	files, err := filepath.Glob("virtual/*.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, f := range files {
+		want = append(want, strings.TrimSuffix(filepath.Base(f), ".toml"))
+	}
+	for script, line := range map[string]string{
+		"virtual.sh": `(?m)^([a-z -|]+)\) fedavg=`,
+		"search.sh":  `(?m)^([a-z -|]*hapt[a-z -|]*)\)$`,
+	} {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range regexp.MustCompile(line).FindAllStringSubmatch(string(text), -1) {
+			got = append(got, strings.Split(m[1], " | ")...)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s knows %v, want %v", script, got, want)
 		}
 	}
 }
