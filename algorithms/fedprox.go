@@ -22,6 +22,19 @@ type FedProx struct {
 // NewFedProx returns FedProx with its defaults.
 func NewFedProx() *FedProx { return &FedProx{FedAvg: *NewFedAvg(), Mu: 0.01} }
 
+// fedProxLSTM is FedProx with the best rate and μ of a search on Shakespeare (results/search_shakespeare_fedprox.csv).
+func fedProxLSTM() Preset {
+	return Preset{
+		Name: "lstm", About: "the same with a rate at which memory cells learn",
+		New: func() Algorithm {
+			m := NewFedProx()
+			m.LR, m.Mu = 4, 0.001
+			return erase(m)
+		},
+		Models: []string{"lstm"},
+	}
+}
+
 func (m *FedProx) Params() []Param {
 	return append(m.FedAvg.Params(), Param{Name: "mu", Usage: "weight μ of the proximal term", Value: &m.Mu, Max: inf})
 }

@@ -82,7 +82,7 @@ func All() []Entry {
 			Name:    "fedprox",
 			About:   "fedavg whose clients are held near the server's weights",
 			Paper:   "Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020",
-			Presets: append([]Preset{{Name: "paper", About: "Algorithm 2 of the paper", New: func() Algorithm { return erase(NewFedProx()) }}}, searchedFedProx()...),
+			Presets: append([]Preset{{Name: "paper", About: "Algorithm 2 of the paper", New: func() Algorithm { return erase(NewFedProx()) }}, fedProxLSTM()}, searchedFedProx()...),
 		},
 		{
 			Name:    "fedamp",
@@ -170,7 +170,7 @@ func All() []Entry {
 				{Name: "paper", About: "Algorithm 1 of the paper, with private networks and draws of each layer's outputs", New: func() Algorithm { return erase(NewVirtual()) }},
 				{Name: "code", About: "the published configurations: no private networks, and draws of the weights", New: func() Algorithm { return erase(NewVirtualCode()) }},
 				{
-					Name: "lstm", About: "the paper's without private networks, as recurrent layers have no lateral connections",
+					Name: "lstm", About: "the paper's without private networks, as recurrent layers have no lateral connections, and with a rate at which they learn",
 					New:    func() Algorithm { return erase(NewVirtualLSTM()) },
 					Models: []string{"lstm"},
 				},
