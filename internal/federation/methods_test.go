@@ -206,6 +206,7 @@ func TestBytes(t *testing.T) {
 		{"fedavg", "paper", nil, size, size, sampled},
 		{"fedavg", "lstm", nil, size, size, sampled},
 		{"fedprox", "paper", nil, size, size, sampled},
+		{"fedprox", "lstm", nil, size, size, sampled},
 		{"fedamp", "paper", nil, size + 1, size, sampled}, // and α
 		{"heurfedamp", "paper", nil, size + 1, size, sampled},
 		{"perfedavg", "paper", nil, size, size, sampled},
@@ -270,7 +271,7 @@ func TestModels(t *testing.T) {
 		"pfedme/paper": {true, true}, "pfedme/conv": {true, true}, "ditto/paper": {true, true}, "perfedavg/paper": {true, true},
 		"virtual/paper": {true, true}, "virtual/code": {true, true}, "virtual/lstm": {true, true},
 		"fedavg/paper": {false, true}, "fedavg/lstm": {false, true},
-		"fedprox/paper": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "pfedgp/code": {true, false}, "bnfed/paper": {false, true},
+		"fedprox/paper": {false, true}, "fedprox/lstm": {false, true}, "local/paper": {true, false}, "pfedgp/paper": {true, false}, "pfedgp/code": {true, false}, "bnfed/paper": {false, true},
 		"fedhb-niw/paper": {true, true}, "fedhb-mix/paper": {true, true},
 	}
 	eachMethod(t, func(t *testing.T, name string, make func() algorithms.Algorithm) {
