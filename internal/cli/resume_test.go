@@ -192,6 +192,7 @@ func TestResumeRefused(t *testing.T) {
 
 // TestForeignCheckpoint: what stands in the run's files must be what is run, and its checkpoint that of the run.
 func TestForeignCheckpoint(t *testing.T) {
+	serial(t)
 	replaceIn := func(name, old, with string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			t.Helper()
@@ -254,6 +255,7 @@ func TestForeignCheckpoint(t *testing.T) {
 
 // TestDamagedCheckpoint: where the last checkpoint is damaged, the one before is used, and a note says so.
 func TestDamagedCheckpoint(t *testing.T) {
+	serial(t)
 	whole, _ := train(t, longer(8))
 	for _, cut := range []int64{0, 7, 1000, 50000} {
 		dir, _ := train(t, "--checkpoint-every 2"+longer(5))
